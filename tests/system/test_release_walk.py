@@ -370,3 +370,67 @@ def test_last_nights_table_is_replaced_or_left_whole(tmp_path, table, policy, ca
         assert con.execute("select index_name from duckdb_indexes()").fetchall() == [("kept",)]
     assert made("b", "people_new", "--replace")[0] == 0, "nothing to replace on the first night"
     assert run(capsys, "anonymize", table, "--policy", policy, "--out", tmp_path / "c", "--replace")[0] == 2
+
+
+def test_a_duckdb_table_keeps_its_constraints_or_is_not_replaced(tmp_path, table, policy, capsys):
+    import duckdb
+
+    file = tmp_path / "clinic.db"
+    with duckdb.connect(str(file)) as con:
+        con.execute(f"create table people as select * from read_csv('{table}')")
+
+    def made(out: str) -> tuple[int, str]:
+        asked = ("--policy", policy, "--out", tmp_path / out, "--to-table", "shown", "--no-ledger", "--replace")
+        code, _, err = run(capsys, "anonymize", f"duckdb://{file}::people", *asked)
+        gc.collect()
+        return code, err
+
+    assert made("first")[0] == 0
+    with duckdb.connect(str(file)) as con:
+        con.execute("alter table shown alter sex set not null")
+        first = con.execute("select count(*) from shown").fetchone()
+        con.execute("delete from people where rowid = 0")
+    assert made("second")[0] == 0
+    with duckdb.connect(str(file)) as con:
+        assert con.execute("select constraint_type from duckdb_constraints()").fetchall() == [("NOT NULL",)]
+        second = con.execute("select count(*) from shown").fetchone()
+        assert second != first
+        con.execute("drop table shown")
+        con.execute("create table shown (night text primary key)")
+        con.execute("insert into shown values ('yesterday')")
+    code, err = made("third")
+    assert (code, "would be lost" in err) == (3, True)
+    with duckdb.connect(str(file)) as con:
+        assert con.execute("from shown").fetchall() == [("yesterday",)]
+        assert [n for (n,) in con.execute("show tables").fetchall()] == ["people", "shown"]
+    assert not (tmp_path / "third").exists()
+
+
+def test_last_nights_duckdb_table_is_compared_before_it_is_replaced(tmp_path, capsys):
+    import duckdb
+
+    file, policy = tmp_path / "clinic.db", tmp_path / "policy.yml"
+    policy.write_text("roles: {direct: [id], quasi: {age: {}, sex: {}}, sensitive: [ill]}\nrequire: {k: 5}\nmethod: lattice\n")
+    with duckdb.connect(str(file)) as con:
+        con.execute(
+            "create table people as select 20 + i % 30 as age, i % 2 as sex, 'd' || i % 7 as ill, i as id from range(240) r(i)"
+        )
+
+    def made(out: str, *more: object) -> int:
+        asked = ("--policy", policy, "--out", tmp_path / out, "--to-table", "shown", "--no-ledger", "--replace", *more)
+        code = run(capsys, "anonymize", f"duckdb://{file}::people", *asked)[0]
+        gc.collect()
+        return code
+
+    assert made("last") == 0
+    assert made("next", "--previous", tmp_path / "last") == 0
+    certificate = json.loads((tmp_path / "next" / "certificate.json").read_text())
+    attacks = [a for half in ("derived", "signed") for a in certificate[half]["attacks"]]
+    assert {a["verdict"] for a in attacks if a["name"].startswith("intersection")} == {"holds"}
+    with duckdb.connect(str(file)) as con:
+        con.execute("delete from shown where sex = (select min(sex) from shown)")
+        left = con.execute("from shown").fetchall()
+    assert made("after", "--previous", tmp_path / "next") == 1, "last night's table is not the one of its certificate"
+    assert not (tmp_path / "after").exists()
+    with duckdb.connect(str(file)) as con:
+        assert con.execute("from shown").fetchall() == left

@@ -20,7 +20,7 @@ from shoal.errors import EmptyTableError, MemoryBudgetError, UsageError
 from shoal.find import ColumnFacts, ColumnFinding, Scale, find_columns
 from shoal.find.dependencies import SomeRows, coded, has_order, with_dependencies
 from shoal.find.finding import measured_scale
-from shoal.find.safe_harbor.classes import identifier_class
+from shoal.find.safe_harbor.classes import Classed, identifier_class
 from shoal.find.sanity import Rule, guessed_rules, meaning_of, read_day, said_rule
 from shoal.kernels.arrow import from_numpy, is_missing, positions, to_numpy
 from shoal.kernels.text import canonical_text, distinct_texts
@@ -387,8 +387,7 @@ def inspect(
     if progress is not None:
         progress(0.5, f"judging {len(facts):,} columns")
     both = zip(facts, find_columns(facts), strict=True)
-    classes = ((made, identifier_class(one, made)) for one, made in both)
-    classed = [replace(made, hipaa=None if found is None else found.item) for made, found in classes]
+    classed = [_with_class(made, identifier_class(one, made)) for one, made in both]
     classed = by_numbers(source, records) if source.only_aggregates else classed
     found, compared = tuple(_as_said(made, source.schema) for made in classed), True
     if rows is not None:
@@ -400,6 +399,11 @@ def inspect(
     read = _reading(source)
     sane = check_sanity(counted, facts, found, rules, today)
     return Inspection(source.name, source.engine, records, found, together, k, unique, notes, read, sane)
+
+
+def _with_class(made: ColumnFinding, found: Classed | None) -> ColumnFinding:
+    item = None if found is None else found.item
+    return made if made.hipaa == item else replace(made, hipaa=item)
 
 
 def _written_with_signs(found: Sequence[ColumnFinding]) -> tuple[str, ...]:

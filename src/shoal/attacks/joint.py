@@ -99,6 +99,16 @@ class Known:
             return self.published
         return np.where(np.isnan(self.published), 0, np.unique(self.published, return_inverse=True)[1] + 1)
 
+    @cached_property
+    def width(self) -> int:
+        """A number that all codes are below."""
+        return int(self.codes.max(initial=0)) + 1
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether no value is missing."""
+        return bool(self.there.all())
+
 
 @dataclass(frozen=True, eq=False)
 class Secret:
@@ -246,7 +256,7 @@ class _Side:
         part: bool,
     ) -> None:
         self.classes, self.quasi, self.crowd, self.part, self.n = classes, quasi, crowd, part, len(classes)
-        self.columns = {c.name: c for c in columns}
+        self.columns, self._groups = {c.name: c for c in columns}, int(classes.max(initial=0)) + 1
         self.secrets = [s for s in secrets if s.published.max(initial=0) <= MOST_VALUES]
         self.seed, self.rng = seed, np.random.default_rng([seed, 36, int(quasi)])
         self._joint: tuple[tuple[str, ...], Any] = (), None
@@ -323,12 +333,14 @@ class _Side:
 
     def _counted(self, names: tuple[str, ...]) -> Attacker | None:
         """Columns that must agree exactly: counted over all records."""
-        known = self._known(names)
-        people = int(known.sum())
+        columns = [self.columns[c] for c in names]
+        known = None if all(c.complete for c in columns) else self._known(names)
+        people = self.n if known is None else int(known.sum())
         if people < min(LEAST_KNOWN, self.n):
             return None
-        parts = [self.columns[c].codes for c in names] + ([self.classes] if self.quasi else [])
-        classes = np.bincount(group_sizes([p if people == self.n else p[known] for p in parts]))
+        parts = [(c.codes, c.width) for c in columns] + ([(self.classes, self._groups)] if self.quasi else [])
+        sizes = group_sizes([p if known is None else p[known] for p, _ in parts], [width for _, width in parts])
+        classes = np.bincount(sizes)
         return counted(names, {int(size): int(classes[size]) for size in np.flatnonzero(classes)}, quasi=self.quasi)
 
     def _matched(self, names: tuple[str, ...], how: str, tried: int = 0) -> Attacker | None:

@@ -26,7 +26,7 @@ from shoal.engines.core.memory import (
 from shoal.engines.core.properties import described, without_spellings
 from shoal.engines.core.state import Held, files_of
 from shoal.engines.core.step_sql import CountRequest, expressions_of
-from shoal.engines.count.by_codes import KeptCodes, can_count, count, half_of_memory, in_order
+from shoal.engines.count.by_codes import KeptCodes, as_codes, can_count, count, half_of_memory, in_order
 from shoal.engines.count.sql import (
     SHORT,
     about_classes,
@@ -40,7 +40,7 @@ from shoal.engines.count.sql import (
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
 from shoal.engines.files.layout import aside_in_words
-from shoal.engines.files.readers import ArrowReader, ParquetReader
+from shoal.engines.files.readers import ArrowReader, ParquetReader, in_one_type
 from shoal.engines.files.sqlite import SCHEME
 from shoal.errors import RoleError, UsageError
 from shoal.model.counts.classes import ClassCounts
@@ -50,6 +50,9 @@ from shoal.model.roles import Schema
 
 if TYPE_CHECKING:
     from shoal.engines.recode.write import Recoded
+
+FEW_ROWS = 100_000
+"""Rows up to which Arrow reads a Parquet file in less time than a query does: a query of thousands of columns takes seconds."""
 
 
 class Table:
@@ -387,9 +390,12 @@ class Table:
     def scan(self, columns: Sequence[str] | None = None, *, batch_size: int = BATCH_ROWS) -> Iterator[Any]:
         """The rows as pyarrow RecordBatches, in the one type of each kind (NaN missing), never all at once."""
         names = self._schema.names if columns is None else tuple(self._schema.require(c) for c in columns)
-        reader = self._relation.reader
+        reader, found = self._relation.reader, [self._relation.column(n) for n in names]
         if isinstance(reader, ArrowReader):
-            return reader.scan([self._relation.column(n) for n in names], batch_size)
+            return reader.scan(found, batch_size)
+        plain = as_codes(self._relation, names) and not any(c.kind == "decimal" for c in found)
+        if isinstance(reader, ParquetReader) and plain and 0 < reader.rows() <= FEW_ROWS:
+            return (in_one_type(chunk, found) for chunk in reader.chunks(names, batch_size))
         return self._engine.scan(self._relation, names, batch_size)
 
     def first_rows(self, columns: Sequence[str], rows: int) -> list[Any]:

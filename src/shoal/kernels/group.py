@@ -83,15 +83,17 @@ def group_codes(codes: Sequence[npt.ArrayLike], cards: Sequence[int] | None = No
     return group_words([key for key, _ in packed], [space for _, space in packed])
 
 
-def group_sizes(codes: Sequence[npt.NDArray[np.integer]]) -> IntArray:
+def group_sizes(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[int] = ()) -> IntArray:
     """The number of rows of each class, in no order: less work than to number the rows. No code is negative.
+
+    Codes are below their entry of ``widths``, if that is known.
 
     >>> sorted(group_sizes([np.array([1, 0, 1, 1]), np.array([0, 0, 0, 2])]).tolist())
     [1, 1, 2]
     """
     if len(codes) > SEVERAL and len(some := group_sizes(codes[:SEVERAL])) == len(codes[0]):
         return some  # every row is a class of its own already
-    widths = [int(c.max(initial=0)) + 1 for c in codes]
+    widths = widths or [int(c.max(initial=0)) + 1 for c in codes]
     space, direct = prod(widths), max(DIRECT_FACTOR * len(codes[0]), SMALL)
     if space >= LARGEST_KEY or (space > direct and len(codes[0]) > SMALL):
         return np.bincount(group_codes(codes).ids)

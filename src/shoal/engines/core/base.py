@@ -21,7 +21,7 @@ import pyarrow as pa
 from shoal.engines.core.kinds import normalize
 from shoal.engines.core.memory import give_back
 from shoal.engines.core.stored_types import RAW
-from shoal.errors import InternalError, ShoalError, UsageError
+from shoal.errors import EngineError, InternalError, ShoalError, UsageError
 from shoal.model.roles import Column
 from shoal.steps.sql import aliased, cast, column, count_all, exp, named, select, string, when
 
@@ -314,6 +314,14 @@ class Engine(ABC):
         for batch in self.stream(query if most is None else query.limit(most), batch_rows=batch_rows):
             arrays = [self.decode(batch.column(i), relation.column(n)) for i, n in enumerate(names)]
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+def refused_loss(name: str, what: str) -> EngineError:
+    """The error if a table cannot be replaced without losing something of it."""
+    return EngineError(
+        f"table '{name}' cannot be replaced: its {what} would be lost.",
+        hint="Shoal keeps them if both tables have the same columns and no trigger or rule changes rows. Else drop it first.",
+    )
 
 
 @contextmanager

@@ -113,6 +113,9 @@ class Tallies:
         if finer:
             known, tally = self._kept[min(finer)[1]]
             return tally.coarser([known.index(c) for c in wanted])
+        if len(wanted) == 1 and sum(map(len, wanted[0].lookups)) <= self._rows:
+            self._alone[wanted[0]] = _of_one(wanted[0])
+            return self._alone[wanted[0]]
         words, widths, used = _keys(wanted, self._rows, last=last)
         spaces = [math.prod(widths[j] for j in columns_of) for columns_of in words_of(widths)]
         if len(words) == 1:
@@ -132,6 +135,15 @@ class Tallies:
         if known[: len(wanted)] == wanted:
             return True
         return tally.n * SHORT <= self._rows and all(c in known for c in wanted)
+
+
+def _of_one(column: Ranked) -> Tally:
+    """The tally over one column that has fewer values than rows: no key of each row is needed."""
+    counts = np.zeros(column.width, np.int64)
+    for codes, lookup in column.pieces():
+        np.add.at(counts, lookup, np.bincount(codes, minlength=len(lookup)))
+    there = counts > 0
+    return Tally(PackedCodes([np.flatnonzero(there).astype(np.uint64)], [column.width]), [there], counts[there])
 
 
 def _keys(columns: Sequence[Ranked], rows: int, *, last: bool) -> tuple[list[KeyArray], list[int], list[BoolArray]]:
@@ -175,7 +187,7 @@ def can_count(relation: Relation, request: CountRequest) -> bool:
     if relation.reader is None or request.weight is not None or not request.columns:
         return False
     names = [n for n in (*request.columns, *request.sensitive, request.unit) if n is not None]
-    if any(relation.column(n).kind not in KINDS or n in relation.not_as_codes for n in names):
+    if not as_codes(relation, names):
         return False
     rows = int(relation.reader.rows())
     if request.memory is not None and bytes_to_count(rows, len(names)) > left_for_data(request.memory):
@@ -184,6 +196,11 @@ def can_count(relation: Relation, request: CountRequest) -> bool:
     if request.memory_budget is not None:
         return size <= request.memory_budget
     return size <= ALWAYS_THERE or size <= half_of_memory()
+
+
+def as_codes(relation: Relation, names: Sequence[str]) -> bool:
+    """Whether the reader gives these columns as the engine does."""
+    return all(relation.column(n).kind in KINDS and n not in relation.not_as_codes for n in names)
 
 
 def half_of_memory() -> int:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from shoal.disk.atomic import scratch_of
-from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
+from shoal.engines.core.base import BATCH_ROWS, Engine, Relation, refused_loss
 from shoal.engines.core.kinds import columns_of, no_rows
 from shoal.engines.core.limits import ended_after, too_long
 from shoal.engines.core.memory import for_database
@@ -364,20 +364,30 @@ class DuckDB(Engine):
             self._unregister(view)
 
     def take_over(self, passing: str, name: str) -> None:
-        own = f"schema_name = current_schema() AND lower(table_name) = lower({literal(name)})"
-        indexes = self.run_table(f"SELECT sql FROM duckdb_indexes() WHERE {own} AND sql IS NOT NULL", name)  # noqa: S608
+        """A table with constraints stays and gets the new rows, if it has the same columns; another one is dropped."""
+        where = "schema_name = current_schema() AND lower(table_name) = lower({})".format
+        indexes = self._first(f"SELECT sql FROM duckdb_indexes() WHERE {where(literal(name))} AND sql IS NOT NULL", name)  # noqa: S608
+        kept = self._first(f"SELECT 1 FROM duckdb_constraints() WHERE {where(literal(name))}", name)  # noqa: S608
+        listed = "SELECT column_name || ' ' || data_type FROM duckdb_columns() WHERE {} ORDER BY column_index".format
+        old, new = identifier(name), identifier(passing)
+        if kept and self._first(listed(where(literal(name))), name) != self._first(listed(where(literal(passing))), name):
+            raise refused_loss(name, "keys and other constraints")
+        renamed = [f"DROP TABLE IF EXISTS {old}", f"ALTER TABLE {new} RENAME TO {old}", *indexes]
+        filled = [f"DELETE FROM {old}", f"INSERT INTO {old} SELECT * FROM {new}", f"DROP TABLE {new}"]  # noqa: S608  quoted
         self.run("BEGIN TRANSACTION", name)
         try:
-            self.run(f"DROP TABLE IF EXISTS {identifier(name)}", name)
-            self.run(f"ALTER TABLE {identifier(passing)} RENAME TO {identifier(name)}", name)
-            for index in indexes.column(0).to_pylist():
-                self.run(index, name)
-            self.run("COMMIT", name)
+            for statement in (*(filled if kept else renamed), "COMMIT"):
+                self.run(statement, name)
         except BaseException:
             with suppress(EngineError):  # the first error is the one to tell
                 self.run("ROLLBACK", name)
             raise
         self.made = None
+
+    def _first(self, sql: str, source: str) -> list[Any]:
+        """The first column of a result."""
+        found: list[Any] = self.run_table(sql, source).column(0).to_pylist()
+        return found
 
     def _writable(self) -> None:
         """Reopen a database file for writing; views over it are kept by name only, so this comes last."""

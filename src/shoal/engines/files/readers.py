@@ -64,11 +64,15 @@ class ArrowReader:
 
     def scan(self, columns: Sequence[Column], batch_rows: int) -> Iterator[Any]:
         """Rows of some columns as RecordBatches in the one type of each kind, at least one."""
-        names = [c.name for c in columns]
-        picked = self.table.select(names)
+        picked = self.table.select([c.name for c in columns])
         for batch in picked.to_batches(max_chunksize=batch_rows) or [no_rows(picked.schema)]:
-            arrays = [normalize(batch.column(i), c.kind) for i, c in enumerate(columns)]
-            yield pa.RecordBatch.from_arrays(arrays, names=names)
+            yield in_one_type(batch.columns, columns)
+
+
+def in_one_type(arrays: Sequence[Any], columns: Sequence[Column]) -> Any:
+    """Arrow arrays as a RecordBatch in the one type of each kind."""
+    made = [normalize(values, c.kind) for values, c in zip(arrays, columns, strict=True)]
+    return pa.RecordBatch.from_arrays(made, names=[c.name for c in columns])
 
 
 class EngineReader:

@@ -111,7 +111,8 @@ class Job:
         for batch in self.given():
             for flag in self.flags:
                 self.flags[flag] += int(pc.sum(batch.column(flag)).as_py() or 0)
-            arrays = [stored_or_decoded(self.engine, batch.column(f"p{i}"), c) for i, c in enumerate(self.columns)]
+            here = dict(zip(batch.schema.names, batch.columns, strict=True))  # a look-up by name goes through all names
+            arrays = [stored_or_decoded(self.engine, here[f"p{i}"], c) for i, c in enumerate(self.columns)]
             schema = schema or pa.schema([pa.field(n, a.type) for n, a in zip(names, arrays, strict=True)])
             read += batch.num_rows
             if self.plan.shuffle:

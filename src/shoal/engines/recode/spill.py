@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -20,7 +21,7 @@ import pyarrow as pa
 from shoal.engines.core.threads import ahead, behind
 from shoal.errors import OutputError
 from shoal.kernels.arrow import from_numpy, to_numpy
-from shoal.kernels.order import FEW_HASHES, HashArray, Repeats, own_keys, row_hashes, sorted_order, times_before
+from shoal.kernels.order import FEW_HASHES, HashArray, Repeats, own_keys, row_hashes, shuffled_order, sorted_order, times_before
 
 KEY = "\x00key"
 """The column that rows are ordered by: uint64, none missing."""
@@ -46,19 +47,49 @@ def in_order(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[
 def shuffled(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[Any]:
     """The rows of tables with a hash of their content under :data:`KEY`, in a random order in which equal rows stand apart.
 
-    Sorted twice on disk, in bounded memory: by the hash, so that equal rows can be numbered, and by the keys of their own.
+    What is more than is held is sorted twice on disk: by the hash, so that equal rows can be numbered, and by the keys of their
+    own. Long rows are few, so that they are numbered in memory and sorted once.
     """
+    waiting: list[Any] = []
+    size = rows = 0
+    for table in tables:
+        waiting.append(table)
+        size, rows = size + table.nbytes, rows + table.num_rows
+        if size > held:
+            break
+    else:
+        if waiting:
+            whole = pa.concat_tables(waiting).combine_chunks()
+            order = shuffled_order(to_numpy(whole[KEY].combine_chunks()))
+            yield from _pieces(whole.drop_columns([KEY]).take(from_numpy(order)))
+        return
     with tempfile.TemporaryDirectory(dir=folder) as own:
-        alike = _joined(_sorted(tables, Path(own), held, 64))
-        yield from in_order(_own_keys(alike), folder, held)
+        rest = chain(waiting, tables)
+        alike = _joined(_sorted(rest, Path(own), held, 64))
+        yield from in_order(_own_keys(alike) if rows >= LONG_ROWS else _numbered(rest), folder, held)
+
+
+def _numbered(tables: Iterator[Any]) -> Iterator[Any]:
+    """As :func:`_own_keys` of hashes in any order: how often each came before is held for all of them."""
+    seen: Counter[int] = Counter()
+    for table in tables:
+        hashes = to_numpy(table[KEY].combine_chunks())
+        before = np.zeros(len(hashes), np.uint64)
+        for i, value in enumerate(hashes.tolist()):
+            before[i] = seen[value]
+            seen[value] += 1
+        yield _with_keys(table, own_keys(hashes, before))
+
+
+def _with_keys(table: Any, keys: HashArray) -> Any:
+    return table.set_column(table.schema.get_field_index(KEY), KEY, from_numpy(keys))
 
 
 def _own_keys(tables: Iterator[Any]) -> Iterator[Any]:
     seen = _Seen()
     for table in tables:
         hashes = to_numpy(table[KEY].combine_chunks())
-        keys = from_numpy(own_keys(hashes, seen.before(hashes)))
-        yield table.set_column(table.schema.get_field_index(KEY), KEY, keys)
+        yield _with_keys(table, own_keys(hashes, seen.before(hashes)))
 
 
 def _joined(tables: Iterator[Any]) -> Iterator[Any]:

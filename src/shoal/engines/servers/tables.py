@@ -124,12 +124,6 @@ class Server(Engine):
         known = self._schemas()
         return next(((schema, table) for schema, table in spellings(name) if schema in known), (None, name))
 
-    def _refuse_loss(self, name: str) -> EngineError:
-        return EngineError(
-            f"table '{name}' cannot be replaced: its rights, indexes, triggers or rules would be lost.",
-            hint="Shoal keeps them if both tables have the same columns and no trigger or rule changes rows. Else drop it first.",
-        )
-
 
 class Remembered:
     """Batches on their way through a driver, which would hide what went wrong at their source.

@@ -106,21 +106,23 @@ def csv_batches(path: Path, columns: list[str]) -> Iterator[Any]:
         return
     names = csv_names(path)
     wanted = places(names, columns, path.name)
-    labels = [f"c{i}" for i in range(len(names))]
+    read = list(dict.fromkeys(wanted))
+    labels, at = [f"c{i}" for i in range(len(names))], {place: i for i, place in enumerate(read)}
     reader = csv.open_csv(
         path,
         read_options=csv.ReadOptions(column_names=labels, skip_rows_after_names=1, block_size=32 << 20),
         parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         convert_options=csv.ConvertOptions(
             column_types={label: pa.string() for label in labels},
-            include_columns=[labels[i] for i in dict.fromkeys(wanted)],
+            include_columns=[labels[i] for i in read],
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         ),
     )
     for batch in reader:
-        yield pa.RecordBatch.from_arrays([batch.column(labels[i]) for i in wanted], names=columns)
+        found = batch.columns  # by place: a look-up by name goes through all names
+        yield pa.RecordBatch.from_arrays([found[at[i]] for i in wanted], names=columns)
 
 
 ROWS = 65_536

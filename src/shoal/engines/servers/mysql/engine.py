@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from shoal.engines.core.base import Relation
+from shoal.engines.core.base import Relation, refused_loss
 from shoal.engines.servers.mysql.session import Session, booleans_of, mapping_types, native_type, python_rows, reading
 from shoal.engines.servers.tables import build_relation, no_table, spellings, table_expression
 from shoal.errors import EngineError
@@ -96,7 +96,7 @@ class MySQL(Session):
         indexes, triggers, engine = self._rows(_REPLACED, (schema, table) * 3)[0]
         kept = int(indexes) > 0
         if int(triggers) or (kept and (engine != "InnoDB" or self._columns_of(schema, table) != self._columns_of(schema, own))):
-            raise self._refuse_loss(name)
+            raise refused_loss(name, "rights, indexes, triggers or rules")
         if kept:
             self._run("START TRANSACTION")
             try:

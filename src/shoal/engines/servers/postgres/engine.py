@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp, parse_one
 
-from shoal.engines.core.base import Relation
+from shoal.engines.core.base import Relation, refused_loss
 from shoal.engines.servers.postgres.session import LooseNumeric, Session, check_finite, reading
 from shoal.engines.servers.tables import Remembered, build_relation, no_table, spellings, table_expression
 from shoal.errors import EngineError
@@ -107,7 +107,7 @@ class Postgres(Session):
             self._run(f"INSERT INTO {old} SELECT * FROM {new}")  # noqa: S608  quoted identifiers
             self._run(f"DROP TABLE {new}")
         elif changes or kept:
-            raise self._refuse_loss(name)
+            raise refused_loss(name, "rights, indexes, triggers or rules")
         else:
             self._run(f"DROP TABLE IF EXISTS {old}")
             self._run(f"ALTER TABLE {new} RENAME TO {self.render(exp.to_identifier(table, quoted=True))}")
