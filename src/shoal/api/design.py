@@ -145,6 +145,7 @@ def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:
     """
     text, anchors = str(source), tuple(trust)
     if text.startswith(("http://", "https://")):
+        from shoal.registry.answer.query import own_records
         from shoal.registry.keep.remote import Remote
 
         service = Remote(text)
@@ -153,7 +154,8 @@ def resolver(source: str | Path, *, trust: Iterable[str] = ()) -> Resolver:
             if population == ANYWHERE:
                 return _anywhere(tuple(code.split(",")))
             answer = service.query(code.split(","), population)
-            return _published(replace(answer, unknown=not all(r.key in (KEY, *anchors) for r in answer.records)), code)
+            unknown = not all(r.key in (KEY, *anchors) for r in answer.records)
+            return _published(replace(answer, unknown=unknown, own=own_records if unknown else None), code)
 
         return ask_service
     if text and "://" not in text and not Path(text).exists():

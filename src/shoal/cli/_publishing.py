@@ -350,13 +350,10 @@ def _count(
     sizes = counts.sizes if counts.weights is None or count is None else whole_numbers(counts.weights, count)
     if answers:
         coded, values = dict(zip(columns, codes, strict=True)), [c.to_pylist() for c in counts.categories]
-        listed = {coded.get(column.strip(), ""): typed.names(texts) for column, _, texts in _parted(answers)}
+        parts = [part.partition("=") for part in answers.split(";")]
+        listed = {coded.get(column.strip(), ""): typed.names(texts) for column, _, texts in parts}
         options["joint"] = joint_table(codes, listed, values, counts.codes, sizes)
     return {"": sizes} if by is None else by_place(sizes, counts.codes[-1], counts.categories[-1].to_pylist())
-
-
-def _parted(answers: str) -> list[tuple[str, str, str]]:
-    return [part.partition("=") for part in answers.split(";") if part.strip()]
 
 
 def _tell_one(bulk: Bulk, records: list[Record], submitted: bool, dry_run: bool, as_json: bool) -> None:

@@ -281,10 +281,8 @@ class FormQuestion:
             return None
         shares = whole / whole.sum()
         if self.kind == "several":
-            one = 1 << np.arange(self.answers)
-            every = np.full(self.cells[0], RARE / (self.cells[0] - self.answers))
-            every[one] = (1 - RARE) * shares
-            shares = every
+            one, shares = shares, np.full(self.cells[0], RARE / (self.cells[0] - self.answers))
+            shares[1 << np.arange(self.answers)] = (1 - RARE) * one
         return shares.tolist(), whose
 
     @property

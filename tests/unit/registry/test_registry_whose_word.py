@@ -267,6 +267,9 @@ def test_an_unknown_keys_answer_says_what_it_would_be_without_it(shelf):
     assert said.grade == "C"
     assert (said.value, said.low) == (own.value, own.low), "the lie of an unknown key lowers nothing that is proven"
     assert said.high >= own.high
+    assert "expected_crowd" not in analysed(Registry(shelf).query(["age/5y", "sex"], UTRECHT), GROUP)
+    decision = decide(Registry(shelf), ["age/5y", "sex"], UTRECHT, group_size=100, target=0.05)
+    assert decision.verdict == "beyond", "as Shoal's own counts prove"
     trusted = Registry(shelf).query(["age/5y", "sex"], UTRECHT, anchors=[shelf.topic(("age/5y", "sex"), str(UTRECHT))[0].key])
     assert trusted.unique_share(GROUP).value < own.low, "whoever names the key takes its word"
     assert f"By Shoal's own records alone: {own.value:.1%}, between {own.low:.1%} and {own.high:.1%}." in said.notes

@@ -275,7 +275,8 @@ def analysed(answer: Answer, group_size: int) -> dict[str, Any]:
     judged = [(joint.fixed(r, answer.codes) if r.counts else r.summary, r.sampled) for r in answer.judged]
     known = [(summary, sampled) for summary, sampled in judged if summary is not None]
     own = answer.fit in ("exact", "joint counts") and not answer.elsewhere and len(known) == len(judged)
-    if own and not answer.doubted and not answer.strangers and not answer.rivals:
+    bounded = any(note.startswith(OWN) for note in share.notes)
+    if own and not bounded and not answer.doubted and not answer.strangers and not answer.rivals:
         crowds = [analyse.expected_crowd(summary, group_size, sampled=sampled) for summary, sampled in known]
         alike = [analyse.everybody_unique(summary, group_size, sampled=sampled) for summary, sampled in known]
         smallest, sentence = analyse.smallest_group(share, group_size)

@@ -74,7 +74,7 @@ class Registry:
             return Answer(wanted, people, "nothing", (), notes=tuple(next_steps(self.source, people)))
         if trust is None:
             answer = self._beside_rivals(found, view)
-            return answer if {r.key for r in answer.records} <= {BUILT_IN} else replace(answer, unknown=True, own=_own)
+            return answer if {r.key for r in answer.records} <= {BUILT_IN} else replace(answer, unknown=True, own=own_records)
         return replace(found, trust=trust, strangers=True, notes=(*found.notes, STRANGERS))
 
     def catalogue(self, text: str = "", *, limit: int = 1000) -> list[Notice]:
@@ -237,7 +237,7 @@ def _parent(record: Record, view: View) -> float | None:
 
 
 @lru_cache(maxsize=64)
-def _own(codes: tuple[str, ...], people: Population) -> Answer | None:
+def own_records(codes: tuple[str, ...], people: Population) -> Answer | None:
     """What the records that come with Shoal say of exactly the question."""
     found = Registry().query(codes, people)
     return found if found.settled else None

@@ -113,17 +113,13 @@ def noisy_ladder(joint: JointCounts, epsilon: float, *, below: Below = secrets.r
     off = half_width(eps * 9 / 10, (1 - LEVEL) / cells)
     less, more = share_ends(np.array(people), np.full(cells, off), 0.0)
 
-    def ends(low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> Ends:
-        return float(low.sum()), float(high.sum())
-
     bits = [x * np.log(np.maximum(x, 1e-300)) for x in (less, more)]
     lowest = np.where((less < 1 / math.e) & (more > 1 / math.e), -1 / math.e, np.minimum(*bits))
-    kappa = ends(lowest + math.log(cells) / cells, np.maximum(*bits) + math.log(cells) / cells)
-    sums = [ends(less**r, more**r) for r in _ORDERS]
+    kappa = math.log(cells) + float(lowest.sum()), math.log(cells) + float(np.maximum(*bits).sum())
+    sums = [(float((less**r).sum()), float((more**r).sum())) for r in _ORDERS]
     unique = [unique_ends(less, more, np.ones(cells), k) for k in GROUP_SIZES]
     found = _consistent(kappa, (float(less.max()), float(more.max())), sums, unique, cells, seen + reach)
-    drawn = JointCounts(joint.answers, tuple(people), off)
-    return Summary(_two_digits(seen), cells, found, noise=float(eps)), drawn
+    return Summary(_two_digits(seen), cells, found, noise=float(eps)), JointCounts(joint.answers, tuple(people), off)
 
 
 def _too_few() -> DataError:
