@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,7 +14,10 @@ import shoal
 from shoal.cli import main
 from shoal.errors import InfeasibleError
 from shoal.model.certificate.certificate import Cost, cost_of
+from shoal.release.plan.decide import decide
 from shoal.release.plan.loss_limits import blank_shares
+from shoal.release.plan.prepare import prepare
+from shoal.release.policy.policy import Policy
 
 ROWS = {"town": ["a", "b", "c", "d"] * 3, "sex": ["f", "m"] * 6, "ill": ["x", "y", "z"] * 4}
 
@@ -112,11 +117,56 @@ def test_local_recoding_is_offered_with_its_cost():
     limit = (one + local) / 2
     with pytest.raises(InfeasibleError) as told:
         shoal.anonymize(table, **words, method="lattice", allow={"loss": limit})
-    assert f"method: local: loss {local:.2g}" in told.value.hint
+    assert f"method: best: loss {local:.2g}" in told.value.hint
     offers = told.value.alternatives
     assert len({o.kind for o in offers}) == len(offers) <= 3
     assert [o.loss for o in offers] == sorted(o.loss for o in offers)
     assert shoal.anonymize(table, **words, allow={"loss": limit}).decision.method == "local"
+
+
+def passengers() -> pa.Table:
+    """240 people whose age and fare tell most apart, some of them with siblings."""
+    rows = range(240)
+    ages, fares = [(i * 7) % 61 for i in rows], [(i * i + 3 * i) % 37 for i in rows]
+    return pa.table({"age": ages, "fare": fares, "sex": ["fm"[i % 2] for i in rows], "siblings": [i % 11 // 8 for i in rows]})
+
+
+def applied(quasi: dict[str, Any], offer: Any) -> dict[str, Any]:
+    """The settings of a release that takes the offer, from its words."""
+    changed, words = {c: dict(r) for c, r in quasi.items()}, {"k": 5, "allow": {"suppress": 0.0}}
+    for name in re.findall(r"'(\w+)'", offer.change):
+        changed[name] = {"hierarchy": "flat", "min_level": 1} if offer.kind == "drop column" else {}
+        changed[name] |= {"hierarchy": "flat"} if offer.kind == "cells" else {}
+    words |= {"method": "local"} if offer.kind == "cells" else {}
+    words |= {"k": offer.k} if offer.k else {}
+    words |= {"allow": {"suppress": offer.suppress}} if offer.suppress else {}
+    return {**words, "quasi": changed}
+
+
+@pytest.mark.parametrize("bounded", [("age", "fare", "siblings"), ("age", "sex"), ()])
+def test_offers_are_of_different_kinds_and_a_release_that_takes_one_loses_no_more(bounded: tuple[str, ...]):
+    """No column by itself helps in the first case: levels of several columns are freed, or several columns left out."""
+    table = passengers()
+    quasi: dict[str, Any] = {c: {"max_level": 0} if c in bounded else {} for c in table.column_names}
+    with pytest.raises(InfeasibleError) as told:
+        shoal.anonymize(table, quasi=quasi, k=5, allow={"loss": 0.8 if bounded else 0.05, "suppress": 0.0})
+    offers = told.value.alternatives
+    assert len({o.kind for o in offers}) == len(offers) == (3 if bounded else len(offers))
+    assert [o.loss for o in offers] == sorted(o.loss for o in offers)
+    assert all(0 < o.telling <= o.columns == 4 and o.sentence in told.value.hint for o in offers)
+    for offer in offers:
+        made = decide(prepare(shoal.open(table), Policy.of(**applied(quasi, offer))))
+        assert min(made.released.sizes) >= (offer.k or 5)
+        assert made.loss <= offer.loss + 1e-9, offer.kind
+
+
+def test_columns_that_need_no_change_are_not_part_of_an_offer():
+    """Sex may stay as it is: freeing age and fare is enough, whatever else is bounded."""
+    quasi: dict[str, Any] = {c: {"max_level": 0} for c in ("sex", "age", "fare")}
+    with pytest.raises(InfeasibleError) as told:
+        shoal.anonymize(passengers().drop_columns(["siblings"]), quasi=quasi, k=5, allow={"suppress": 0.0})
+    changes = {o.kind: o.change for o in told.value.alternatives}
+    assert changes["raise level"] == "no max_level for 'age', 'fare'"
 
 
 def test_an_offer_that_breaks_another_limit_is_not_made():

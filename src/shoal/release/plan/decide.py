@@ -26,7 +26,7 @@ from shoal.model.plan import Plan
 from shoal.model.requirement import K
 from shoal.release.plan.column_steps import check_coarse, safe_harbor_steps
 from shoal.release.plan.given_plan import given_plan, probabilistic
-from shoal.release.plan.loss_limits import check_loss, too_little, with_offers
+from shoal.release.plan.loss_limits import OFFER_CELLS, OFFER_CLASSES, check_loss, too_little, with_offers
 from shoal.release.plan.methods import CELLS, local_recoding, local_unfit, one_level, resisting, with_notes
 from shoal.release.plan.objective import ranked, stated
 from shoal.release.plan.prepare import Prepared, requirements
@@ -63,14 +63,18 @@ def decide(
         _check_list(prepared, decision)
         return _with_source(prepared, decision)
     check_memory(prepared)
+
+    def offered(changed: Prepared) -> Decision:
+        return _by_method(changed, silent, OFFER_CELLS, later or changed.base.n_classes > OFFER_CLASSES)
+
     try:
         decision = _by_method(prepared, progress, cells, later)
     except InfeasibleError as error:
         if prepared.policy.method == "probabilistic":  # its own hint says more than plans of other methods
             raise
-        raise with_offers(prepared, error) from None
+        raise with_offers(prepared, error, offered) from None
     _check_list(prepared, decision)
-    check_loss(prepared, decision)
+    check_loss(prepared, decision, offered)
     return _with_source(prepared, decision)
 
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from shoal.errors import InfeasibleError, ShoalError
 from shoal.model.counts.classes import IntArray
-from shoal.model.display import silent, written
-from shoal.model.requirement import K
-from shoal.release.plan.prepare import Prepared, requirements
+from shoal.model.display import written
+from shoal.model.requirement import K, ordered
+from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision, Shown
+from shoal.release.policy.policy import Policy
 
 LOSS_LIMIT = 0.8
 """Loss above which a run stops where the policy says nothing (``allow: {loss: …}``)."""
 BLANK_LIMIT = 0.75
 """Share of blank cells of quasi-identifiers above which a run stops where the policy says nothing (``allow: {blank: …}``)."""
-OFFER_CELLS, OFFER_CLASSES = 100_000_000, 10_000
+OFFER_CELLS, OFFER_CLASSES = 100_000_000, 2_000
 """Cells that the search for one offer may look at, and base classes up to which local recoding is tried for one."""
-MOST_OFFERS = 3
+MOST_OFFERS, MOST_SINGLE = 3, 4
+"""Offers, and columns of which each by itself is tried for one."""
+Planner = Callable[[Prepared], Decision]
 SHARES = (0.02, 0.05, 0.1, 0.2)
 """Shares of records left out that are offered; more is not an offer but a different table."""
 
@@ -29,7 +33,8 @@ SHARES = (0.02, 0.05, 0.1, 0.2)
 class Offer:
     """A plan near to the requirements that was tried: the change of the policy, its loss, what is still informative.
 
-    ``kind`` is ``method``, ``suppress``, ``k``, ``raise level`` or ``drop column``; the field of the change holds its value.
+    ``kind`` is ``method``, ``cells``, ``suppress``, ``k``, ``raise level`` or ``drop column``; the field of the change
+    holds its value, if it is one.
     """
 
     kind: str
@@ -51,12 +56,14 @@ class Offer:
         object.__setattr__(self, "sentence", told)
 
 
-def check_loss(prepared: Prepared, decision: Decision) -> None:
-    """Refuse a plan above the loss or the blank cells allowed; one that leaves everything blank unless all of it is allowed."""
+def check_loss(prepared: Prepared, decision: Decision, plan: Planner) -> None:
+    """Refuse a plan above the loss or the blank cells allowed; one that leaves everything blank unless all of it is allowed.
+
+    ``plan`` finds the plan of each changed policy that may be offered."""
     found = too_little(prepared, decision)
     if not found:
         return
-    tried = offers(prepared)
+    tried = offers(prepared, plan)
     raise InfeasibleError(
         f"the best plan found tells too little: {found}. Nothing was written.",
         hint=f"{nearest_plans(tried)} " * bool(tried)
@@ -96,9 +103,9 @@ def _limits(prepared: Prepared) -> tuple[float, float]:
     return loss, accepted if policy.blank_limit is None else policy.blank_limit
 
 
-def with_offers(prepared: Prepared, error: InfeasibleError) -> InfeasibleError:
+def with_offers(prepared: Prepared, error: InfeasibleError, plan: Planner) -> InfeasibleError:
     """An error for requirements that no plan meets, with the nearest plans that were tried; its own hint if there are none."""
-    tried = offers(prepared)
+    tried = offers(prepared, plan)
     return InfeasibleError(error.message, hint=nearest_plans(tried) or error.hint, alternatives=tried, blocking=error.blocking)
 
 
@@ -108,115 +115,123 @@ def nearest_plans(tried: Sequence[Offer]) -> str:
     return f"Nearest plans: {listed}" if tried else ""
 
 
-def offers(prepared: Prepared) -> tuple[Offer, ...]:
+def offers(prepared: Prepared, plan: Planner) -> tuple[Offer, ...]:
     """Up to three plans near to the requirements, of different kinds, each tried; the one that loses least first."""
-    kinds = (_by_method, _by_suppression, _by_size, _by_level, _by_column)
-    found = [offer for kind in kinds if (offer := kind(prepared)) is not None]
+    if prepared.policy.method == "local" and prepared.base.n_classes > OFFER_CLASSES:
+        return ()
+    kinds = (_by_method, _by_cells, _by_suppression, _by_size, _by_level, _by_column)
+    found = [offer for kind in kinds if (offer := kind(prepared, plan)) is not None]
     return tuple(sorted(found, key=lambda o: o.loss)[:MOST_OFFERS])
 
 
-def _by_method(prepared: Prepared) -> Offer | None:
-    """Local recoding, if the policy could ask for it and does not."""
-    from shoal.release.plan.methods import local_recoding, local_unfit
+def _by_method(prepared: Prepared, plan: Planner) -> Offer | None:
+    """The planner's choice, if the policy names a method."""
+    named = prepared.policy.method in ("lattice", "local")
+    free = replace(prepared.policy, method="best", local_cells=None)
+    return _tried(prepared, plan, free, "method", "method: best", method="best") if named else None
 
-    policy = prepared.policy
-    if policy.method != "lattice" or prepared.base.n_classes > OFFER_CLASSES or local_unfit(prepared):
+
+def _by_cells(prepared: Prepared, plan: Planner) -> Offer | None:
+    """Values of the columns that may not be generalized kept, or blanked one by one."""
+    rules, trees = prepared.policy.quasi, prepared.hierarchies
+    kept = [c for c, r in rules.items() if r.max_level == 0 < trees[c].height and len(trees[c].levels[-1].labels) == 1]
+    if not kept or prepared.base.n_classes > OFFER_CLASSES:
         return None
+    flat = {c: replace(trees[c], levels=(trees[c].levels[0], trees[c].levels[-1])) for c in kept}
+    quasi = {**rules, **{c: replace(rules[c], max_level=None, hierarchy="flat") for c in kept}}
+    policy = replace(prepared.policy, quasi=quasi, method="local", local_cells="hierarchy")
+    change = f"hierarchy: flat for {_listed(kept)} (each value kept or blanked)"
+    return _tried(replace(prepared, hierarchies={**trees, **flat}), plan, policy, "cells", change)
+
+
+def _by_suppression(prepared: Prepared, plan: Planner) -> Offer | None:
+    """The least share of records left out that works."""
+    policy = prepared.policy
+    return _first(
+        _tried(prepared, plan, replace(policy, suppress=s), "suppress", f"allow: {{suppress: {s}}}", suppress=s)
+        for s in SHARES
+        if s > policy.suppress
+    )
+
+
+def _by_size(prepared: Prepared, plan: Planner) -> Offer | None:
+    """The largest smaller group that works."""
+    policy, k = prepared.policy, prepared.policy.smallest_class
+    if any(r.needs_sample for r in policy.requirements):  # k follows from another requirement
+        return None
+    others = [r for r in policy.requirements if not isinstance(r, K)]
+    return _first(
+        _tried(prepared, plan, replace(policy, requirements=ordered([K(n), *others])), "k", f"k: {n}", k=n)
+        for n in sorted({k // 2, 3, 2} - {0, 1}, reverse=True)
+        if n < k
+    )
+
+
+def _by_level(prepared: Prepared, plan: Planner) -> Offer | None:
+    """The bounded column whose bound is best lifted; if no single one helps, the fewest found that do together."""
+    rules, trees = prepared.policy.quasi, prepared.hierarchies
+    bounded = [c for c in _finest(prepared) if (top := rules[c].max_level) is not None and top < trees[c].height]
+
+    def lifted(names: Sequence[str]) -> Offer | None:
+        policy = replace(prepared.policy, quasi={c: replace(r, max_level=None) if c in names else r for c, r in rules.items()})
+        column, level = (names[0], trees[names[0]].height) if len(names) == 1 else (None, None)
+        return _tried(prepared, plan, policy, "raise level", f"no max_level for {_listed(names)}", column=column, level=level)
+
+    return _fewest(bounded, lifted)
+
+
+def _by_column(prepared: Prepared, plan: Planner) -> Offer | None:
+    """One of the finest columns left out; if none helps, the fewest of the finest found that do together."""
+    rules, trees = prepared.policy.quasi, prepared.hierarchies
+
+    def without(names: Sequence[str]) -> Offer | None:
+        gone = {c: replace(rules[c], min_level=trees[c].height, max_level=trees[c].height) for c in names}
+        policy, column = replace(prepared.policy, quasi={**rules, **gone}), names[0] if len(names) == 1 else None
+        return _tried(prepared, plan, policy, "drop column", f"{_listed(names)} left out", column=column)
+
+    return _fewest(_finest(prepared)[:-1], without)
+
+
+def _fewest(columns: Sequence[str], tried: Callable[[Sequence[str]], Offer | None]) -> Offer | None:
+    """The best change of one of the first columns; if none works, of the first ones that work together, less those not needed."""
+    singles = [offer for c in columns[:MOST_SINGLE] if (offer := tried([c])) is not None]
+    if singles or len(columns) < 2:
+        return min(singles, key=lambda o: o.loss, default=None)
+    together = next(((o, columns[:n]) for n in range(2, len(columns) + 1) if (o := tried(columns[:n])) is not None), None)
+    if together is None:
+        return None
+    offer, names = together
+    for c in names[:-1][:MOST_SINGLE]:
+        rest = [n for n in names if n != c]
+        fewer = tried(rest) if len(rest) > 1 else None
+        offer, names = (fewer, rest) if fewer is not None else (offer, names)
+    return offer
+
+
+def _finest(prepared: Prepared) -> list[str]:
+    return sorted(prepared.quasi, key=lambda c: -prepared.hierarchies[c].n_leaves)
+
+
+def _first(tried: Iterable[Offer | None]) -> Offer | None:
+    return next((offer for offer in tried if offer is not None), None)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def _tried(prepared: Prepared, plan: Planner, policy: Policy, kind: str, change: str, **value: Any) -> Offer | None:
+    """The offer, if the planner finds a plan for the changed policy that stays inside what is allowed."""
+    at = replace(prepared, policy=policy)
     try:
-        found = local_recoding(prepared, silent)
+        found = plan(at)
     except ShoalError:
         return None
-    if too_little(prepared, found):
+    if too_little(at, found):
         return None
     kept = sum(len(set(labels)) > 1 for labels in found.labels)
-    return Offer("method", "method: local", float(found.loss), kept, len(found.labels), method="local")
-
-
-def _by_suppression(prepared: Prepared) -> Offer | None:
-    """The least share of records left out that works."""
-    for share in SHARES:
-        change = f"allow: {{suppress: {share}}}"
-        offer = _tried(prepared, "suppress", change, suppress=share) if share > prepared.policy.suppress else None
-        if offer is not None:
-            return offer
-    return None
-
-
-def _by_size(prepared: Prepared) -> Offer | None:
-    """The largest smaller group that works."""
-    k = prepared.policy.smallest_class
-    if any(r.needs_sample for r in prepared.policy.requirements):  # k follows from another requirement
-        return None
-    for smaller in sorted({k // 2, 3, 2} - {0, 1}, reverse=True):
-        offer = _tried(prepared, "k", f"k: {smaller}", k=smaller) if smaller < k else None
-        if offer is not None:
-            return offer
-    return None
-
-
-def _by_level(prepared: Prepared) -> Offer | None:
-    """The bounded column that may be generalized further, if that helps."""
-    bounded = [c for c, r in prepared.policy.quasi.items() if (r.max_level or 0) < prepared.hierarchies[c].height]
-    return _least(
-        _tried(prepared, "raise level", f"'{c}' up to its highest level", column=c, level=prepared.hierarchies[c].height)
-        for c in bounded
-        if prepared.policy.quasi[c].max_level is not None
-    )
-
-
-def _by_column(prepared: Prepared) -> Offer | None:
-    """One of the two finest columns left out."""
-    finest = sorted(prepared.quasi, key=lambda c: -prepared.hierarchies[c].n_leaves)
-    few = finest[:2] if len(prepared.quasi) > 1 else ()
-    return _least(_tried(prepared, "drop column", f"'{c}' left out", column=c) for c in few)
-
-
-def _least(tried: Iterable[Offer | None]) -> Offer | None:
-    return min((offer for offer in tried if offer is not None), key=lambda o: o.loss, default=None)
-
-
-def _tried(
-    prepared: Prepared,
-    kind: str,
-    change: str,
-    *,
-    suppress: float | None = None,
-    k: int | None = None,
-    column: str | None = None,
-    level: int | None = None,
-) -> Offer | None:
-    """The offer, if a plan is found and stays inside what is allowed."""
-    from shoal.search import lattice
-
-    policy, top = prepared.policy, {c: prepared.hierarchies[c].height for c in prepared.quasi}
-    bounds = {c: (r.min_level, r.max_level) for c, r in policy.quasi.items()}
-    if column is not None:
-        bounds[column] = (bounds[column][0], level) if level is not None else (top[column], top[column])
-    asked = requirements(prepared)
-    try:
-        found = lattice(
-            prepared.base,
-            prepared.hierarchies,
-            asked if k is None else [K(k) if isinstance(r, K) else r for r in asked],
-            suppress=policy.suppress if suppress is None else suppress,
-            loss=policy.optimize,
-            weights={c: r.weight for c, r in policy.quasi.items()},
-            bounds=bounds,
-            population=prepared.population,
-            people=prepared.people,
-            steps=OFFER_CELLS // (prepared.base.n_classes * len(top) + 20_000),
-        )
-    except ShoalError:
-        return None
-    most_loss, most_blank = _limits(prepared)
-    left = [c for c in found.levels if kind != "drop column" or c != column]
-    kept = sum(found.levels[c] < top[c] for c in left)
-    too_much = policy.optimize in ("loss", "ncp") and found.loss > most_loss
-    if not kept or too_much or 1 - kept / len(left) > most_blank:
-        return None
-    return Offer(
-        kind, change, float(found.loss), kept, len(top), found.suppressed, suppress=suppress, k=k, column=column, level=level
-    )
+    gone = found.suppressed(prepared.base)
+    return Offer(kind, change, float(found.loss), kept, len(found.labels), gone, **value)
 
 
 def blank_shares(prepared: Prepared, decision: Decision) -> dict[str, float]:
