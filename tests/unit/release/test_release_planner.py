@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,14 +21,14 @@ import pytest
 import shoal
 from shoal.api.improvement import find_plans
 from shoal.cli import main
-from shoal.errors import InfeasibleError, VerificationError
+from shoal.errors import InfeasibleError, StoppedError, VerificationError
 from shoal.model.certificate.certificate import cost_of, in_words
 from shoal.model.certificate.parts import OtherMethod
 from shoal.model.display import silent
 from shoal.model.hierarchy import Hierarchy
 from shoal.release.make.known_columns import finds_few
 from shoal.release.plan.decide import MIXED_RUN, NO_BETTER, NO_PLAN, TOO_FINE, TOO_MANY, _cost, decide
-from shoal.release.plan.methods import local_recoding, on_the_choice, tells
+from shoal.release.plan.methods import CELLS, PER_STEP, local_recoding, on_the_choice, one_level, tells
 from shoal.release.plan.prepare import Prepared, prepare, requirements
 from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.draft import draft_policy
@@ -526,3 +527,19 @@ def test_a_plan_does_not_depend_on_the_speed_of_the_machine(monkeypatch: pytest.
     after = decide(prepared("spread", 10))
     assert (after.method, after.loss, after.others) == (before.method, before.loss, before.others)
     assert [list(labels) for labels in after.labels] == [list(labels) for labels in before.labels]
+
+
+@pytest.mark.parametrize(("columns", "charged"), [(2, 1), (12, 1), (13, 1), (14, 2), (64, 52)])
+def test_the_budget_of_a_search_counts_the_work_of_many_columns(columns: int, charged: int, monkeypatch: pytest.MonkeyPatch):
+    """Choosing the next plan grows with the columns: 64 of them took minutes although the cells looked at were few."""
+    seen: list[int] = []
+
+    def lattice(*_: Any, steps: int, **__: Any) -> None:
+        seen.append(steps)
+        raise StoppedError("enough.")
+
+    monkeypatch.setattr("shoal.search.lattice", lattice)
+    table = pa.table({f"c{i}": ["x", "y"] * 5 for i in range(columns)})
+    with pytest.raises(StoppedError):
+        one_level(prepare(shoal.open(table), Policy.of(quasi=table.column_names, k=2)), silent, {})
+    assert seen == [CELLS // (2 * columns + PER_STEP * charged)]

@@ -17,8 +17,10 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.search import lattice
 from shoal.search.full_domain import lazy_search
 from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.full_domain.first_plan import cheapest_path
 from shoal.search.full_domain.lazy_search import LazySearch
 from shoal.search.full_domain.objective import Objective
+from shoal.search.kernels.nodes import LowerSet
 from shoal.search.problem import column_blocks
 from shoal.search.problem.checks import build_checks
 from shoal.search.problem.control import Control
@@ -91,3 +93,30 @@ def test_ctrl_c_ends_the_search_at_once() -> None:
     with pytest.raises(KeyboardInterrupt):
         lattice(counts, trees, [req.K(3)], suppress=0.05, cancel=SimpleNamespace(is_set=interrupted))
     assert next(asked) == 31
+
+
+@pytest.mark.parametrize("nodes", [1, 60, LowerSet.BITS, LowerSet.BITS + 1])
+def test_nodes_below_others_are_told_as_by_comparing_each(nodes: int):
+    rng = np.random.default_rng(3**80)
+    heights = (4, 1, 3, 0, 2)
+    dead, known = LowerSet(heights), rng.integers(0, np.array(heights) + 1, (nodes, 5)) // rng.integers(1, 3, (nodes, 5))
+    for node in known.tolist():
+        dead.add(tuple(node))
+    for node in itertools.product(*(range(h + 1) for h in heights)):
+        assert (node in dead) == bool((np.array(node) <= known).all(axis=1).any())
+
+
+@pytest.mark.parametrize("below", [0.5, 2.0, float("inf")])
+def test_the_cheapest_path_takes_the_least_step_each_time(below: float):
+    """Ties, and steps that cost less than those before them, among them."""
+    rng = np.random.default_rng(5)
+    terms = np.cumsum(rng.integers(0, 3, (6, 5)) / 8, axis=1)
+    lo, hi = (0, 1, 0, 2, 0, 4), (4, 3, 0, 4, 1, 4)
+    at, expected = list(lo), [lo]
+    while steps := [(terms[j, at[j] + 1] - terms[j, at[j]], j) for j in range(6) if at[j] < hi[j]]:
+        add, j = min(steps)
+        if sum(terms[i, at[i]] for i in range(6)) + add >= below:
+            break
+        at[j] += 1
+        expected.append(tuple(at))
+    assert cheapest_path(terms, lo, hi, below) == expected

@@ -27,7 +27,7 @@ from shoal.model.requirement import K
 from shoal.release.plan.column_steps import check_coarse, safe_harbor_steps
 from shoal.release.plan.given_plan import given_plan, probabilistic
 from shoal.release.plan.loss_limits import OFFER_CELLS, OFFER_CLASSES, check_loss, too_little, with_offers
-from shoal.release.plan.methods import CELLS, local_recoding, local_unfit, one_level, resisting, with_notes
+from shoal.release.plan.methods import CELLS, NARROW, local_recoding, local_unfit, one_level, resisting, with_notes
 from shoal.release.plan.objective import ranked, stated
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision
@@ -43,7 +43,7 @@ LARGER, MOST_REPEATED = (2, 4, 8), 10_000
 """Factors of k that local recoding is repeated with if known columns find too much; base classes up to which it is."""
 MIXED, MIXED_RUN, BLOCK = 400_000_000, 10_000_000, 4096
 """Work for local recodings with one level for some columns (classes × columns × classes that each is compared with), the fixed
-work of each of them, and the most classes that a class is compared with."""
+work of each of them, once more for each column beyond :data:`NARROW`, and the most classes that a class is compared with."""
 NEAR = 1.1
 """A column is held beside others if holding it alone loses at most this times the least."""
 CELLS_TRIED = {"hierarchy": "values", "sets": "sets"}
@@ -141,8 +141,8 @@ def _by_each(prepared: Prepared, progress: Progress, cells: int, local: Mapping[
         at = replace(prepared, policy=policy)
         found[name], wrong = _tried(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
         problem = problem or wrong
-    n = prepared.base.n_classes
-    runs = MIXED // (n * min(n, BLOCK) * len(prepared.quasi) + MIXED_RUN)
+    n, columns = prepared.base.n_classes, len(prepared.quasi)
+    runs = MIXED // (n * min(n, BLOCK) * columns + MIXED_RUN * max(1, columns - NARROW))
     if local and cells >= FIRST_CELLS and runs:
         found["mixed"] = _mixed(prepared, progress, runs)
     least = min((d.loss for name, d in found.items() if d is not None and name != "lattice"), default=math.inf)
@@ -245,7 +245,7 @@ def _tried(search: Callable[[], Decision]) -> tuple[Decision | None, Requirement
 LARGER_CLASSES = "Classes of at least {}, so that known columns find no more records than allowed."
 TOO_FINE = "loses less, but more records can be found by known columns than allowed"
 NO_BETTER = "loses no less, and more records can be found by known columns than allowed"
-TOO_MANY = "it would take too long for so many classes"
+TOO_MANY = "it would take too long for so many classes or columns"
 NO_PLAN = "found no plan that meets the requirements"
 
 HARDENED_CELLS = 50_000_000

@@ -41,9 +41,9 @@ TRIES = 8
 """Searches with ever stricter limits until the claim holds for the file."""
 
 
-CELLS, PER_STEP = 5_000_000_000, 20_000
-"""Cells of base classes that a search may look at, and what a step of it costs beside them. Work is counted, not timed: the same
-table and policy give the same plan on a busy machine."""
+CELLS, PER_STEP, NARROW = 5_000_000_000, 20_000, 12
+"""Cells of base classes that a search may look at, and what a step of it costs beside them, once more for each column beyond
+:data:`NARROW`. Work is counted, not timed: the same table and policy give the same plan on a busy machine."""
 
 
 def one_level(prepared: Prepared, progress: Progress, floor: Mapping[str, int], *, cells: int = CELLS) -> Decision:
@@ -54,7 +54,8 @@ def one_level(prepared: Prepared, progress: Progress, floor: Mapping[str, int], 
     from shoal.search import lattice
 
     policy = prepared.policy
-    steps = cells // (prepared.base.n_classes * len(prepared.quasi) + PER_STEP)
+    columns = len(prepared.quasi)
+    steps = cells // (prepared.base.n_classes * columns + PER_STEP * max(1, columns - NARROW))
     tight: dict[str, float] = {}
     bounds = {c: (max(r.min_level or 0, floor.get(c, 0)), r.max_level) for c, r in policy.quasi.items()}
     short: list[Verdict] = []

@@ -11,6 +11,7 @@ Cost     a bisection per path, and as many looks as columns per step down; nodes
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections.abc import Callable
 from typing import Protocol
@@ -42,18 +43,20 @@ def first_plan(search: Search, terms: FloatArray, heights: Node, stop: Callable[
 
 def cheapest_path(terms: FloatArray, lo: Node, hi: Node, below: float = float("inf")) -> list[Node]:
     """Nodes upward from lo to hi, by the step that adds least, while the sum of the terms stays below ``below``."""
-    path, at = [lo], list(lo)
-    total = sum(terms[j, level] for j, level in enumerate(at))
-    while True:
-        steps = [(terms[j, at[j] + 1] - terms[j, at[j]], j) for j in range(len(at)) if at[j] < hi[j]]
-        if not steps:
-            return path
-        add, j = min(steps)
-        if total + add >= below:
-            return path
+    path, at, cost = [lo], list(lo), terms.tolist()
+    total = sum(cost[j][level] for j, level in enumerate(at))
+    steps = [(cost[j][at[j] + 1] - cost[j][at[j]], j) for j in range(len(at)) if at[j] < hi[j]]
+    heapq.heapify(steps)
+    while steps and total + steps[0][0] < below:
+        add, j = steps[0]
         total += add
         at[j] += 1
         path.append(tuple(at))
+        if at[j] < hi[j]:
+            heapq.heapreplace(steps, (cost[j][at[j] + 1] - cost[j][at[j]], j))
+        else:
+            heapq.heappop(steps)
+    return path
 
 
 def _bisect(search: Search, path: list[Node], stop: Callable[[], bool]) -> None:

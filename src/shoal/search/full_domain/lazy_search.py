@@ -27,7 +27,7 @@ from shoal.search.full_domain.column_groups import Floors, find_floors
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.first_plan import cheapest_path, exchange, first_plan
 from shoal.search.full_domain.objective import EPSILON, Evaluation, Found, Objective
-from shoal.search.kernels.nodes import is_below_any
+from shoal.search.kernels.nodes import LowerSet
 from shoal.search.problem.control import Control
 from shoal.search.problem.problem import Node
 
@@ -88,8 +88,7 @@ class LazySearch:
         self._free = objective.free_terms()
         self._class_loss = objective.cells is None
         self._known: dict[Node, Known] = {}
-        self._dead = np.empty((64, len(evaluator.problem.columns)), dtype=np.int64)
-        self._n_dead = 0
+        self._dead = LowerSet(evaluator.problem.heights)  # what is known to need too much suppression
         self._heap: list[Entry] = []
         self._stack: list[Entry] | None = None  # boxes of a search depth first
         self._pruned = float("inf")  # the best total when boxes were last dropped from the queue
@@ -106,7 +105,7 @@ class LazySearch:
             self.found.lower = self.found.total
             return self.found
         for node in self._start:
-            if not self._is_dead(node):
+            if node not in self._dead:
                 self._look(node)
         first_plan(self, self.objective.step_terms(), top, control.cancelled, every_column=True)
         if self.found.best is not None and not self._start:
@@ -167,12 +166,6 @@ class LazySearch:
         self._stack = None
         return True
 
-    def _is_dead(self, node: Node) -> bool:
-        """Whether a generalization of the node is known to need too much suppression."""
-        if self.evaluator.is_small:
-            return bool((np.array(node) <= self._dead[: self._n_dead]).all(axis=1).any())
-        return is_below_any(np.array(node, dtype=np.int64), self._dead, self._n_dead)
-
     def _look(self, node: Node) -> Known:
         """Evaluate a node, once."""
         known = self._known.get(node)
@@ -195,10 +188,7 @@ class LazySearch:
             del self._known[next(iter(self._known))]
         self._known[node] = known
         if dead:
-            if self._n_dead == len(self._dead):
-                self._dead = np.concatenate([self._dead, np.empty_like(self._dead)])
-            self._dead[self._n_dead] = node
-            self._n_dead += 1
+            self._dead.add(node)
         return known
 
     def _part(self, box: Box, lo: Node, hi: Node, foot: float | None = None) -> Box:
@@ -223,14 +213,14 @@ class LazySearch:
 
     def is_too_low(self, node: Node) -> bool:
         """For :func:`first_plan`."""
-        if self._is_dead(node):
+        if node in self._dead:
             return True
         if node not in self._known and not self.found.would_better(Box(node, node, self._free).bound(self._floors)):
             return False
         return not self._look(node).feasible
 
     def _split(self, box: Box, bound: float) -> None:
-        if self._is_dead(box.hi):
+        if box.hi in self._dead:
             return
         if self._class_loss and box.foot is None:
             box.foot = self._look(box.lo).above
@@ -239,7 +229,7 @@ class LazySearch:
         t = self._probe(box)
         if t is None:
             return
-        dead = self._is_dead(t) or self._look(t).dead
+        dead = t in self._dead or self._look(t).dead
         if not dead and t != box.lo:
             self._push(self._part(box, box.lo, t, box.foot), bound)
         self._push_rest(box, t, bound)

@@ -50,23 +50,42 @@ def climb(
         length += 1
 
 
-@lean_njit
-def is_below_any(node: Ints, others: Ints, n: int) -> bool:
-    """Whether the node is at or below one of the first ``n`` of the others in every column.
+class LowerSet:
+    """Nodes, and everything below them: for each column and level which nodes have at least that level there, as bits.
 
-    >>> others = np.array([[0, 3], [2, 0]])
-    >>> is_below_any(np.array([1, 0]), others, 2), is_below_any(np.array([1, 1]), others, 2)
+    >>> dead = LowerSet((3, 3))
+    >>> dead.add((0, 3)), dead.add((2, 0))
+    (None, None)
+    >>> (1, 0) in dead, (1, 1) in dead
     (True, False)
     """
-    for i in range(n):
-        inside = True
-        for j in range(len(node)):
-            if node[j] > others[i, j]:
-                inside = False
+
+    BITS = 4096
+
+    def __init__(self, heights: tuple[int, ...]) -> None:
+        self._heights = heights
+        self._parts: list[list[list[int]]] = []
+        self._bit = 0
+
+    def add(self, node: tuple[int, ...]) -> None:
+        if not self._parts or self._bit == self.BITS:
+            self._parts.append([[0] * (h + 1) for h in self._heights])
+            self._bit = 0
+        for at_least, level in zip(self._parts[-1], node, strict=True):
+            for low in range(level + 1):
+                at_least[low] |= 1 << self._bit
+        self._bit += 1
+
+    def __contains__(self, node: tuple[int, ...]) -> bool:
+        return any(self._above(part, node) for part in self._parts)
+
+    def _above(self, part: list[list[int]], node: tuple[int, ...]) -> int:
+        above = -1
+        for at_least, level in zip(part, node, strict=True):
+            above &= at_least[level]
+            if not above:
                 break
-        if inside:
-            return True
-    return False
+        return above
 
 
 Codes = npt.NDArray[np.int32]

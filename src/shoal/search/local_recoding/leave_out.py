@@ -5,7 +5,7 @@ Returns  the clusters, with −1 for the classes that are left out
 Keeps    what remains of a cluster meets the requirements; a record that is left out costs as much as a fully generalized one
 Method   in each column a cluster may give up all but the heaviest of the values (or of the groups one level below what it
          publishes), or the lightest of them. What saves most per record that goes is done first; then the next round.
-Cost     O(rounds × columns × classes)
+Cost     O(rounds × columns² × classes)
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from shoal.search.problem.control import Control
 from shoal.search.problem.losses import column_weights
 from shoal.search.problem.search_result import Flags
 
-ROUNDS = 20
+ROUNDS, NARROW = 20, 24
+"""Rounds, fewer in tables of more columns than this: their work grows with the square of the columns."""
 LEAST_GAIN = 1e-9
+DENSE = 16
+"""Places per pair of class and value up to which values are counted in a table of all places, not sorted."""
 
 
 def leave_out(
@@ -40,7 +43,8 @@ def leave_out(
     if limit < 1:
         return label
     costs = Costs(evaluator, kinds, weights)
-    for _ in range(ROUNDS):
+    wide = max(1.0, len(problem.columns) / NARROW)
+    for _ in range(int(ROUNDS / wide**2) or 1):
         n = int(label.max()) + 1
         mass, extra = costs(label, n)
         share = costs.slope(extra)
@@ -86,18 +90,17 @@ class Costs:
         problem, trees, stays = self._problem, self._trees, label >= 0
         first, members, mass, cost = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
         levels = np.zeros((n, len(problem.columns)), dtype=np.int64)
-        own = self._records[stays]
+        own, owners, shown = self._records[stays], label[stays], trees.points[stays]
         settle(
-            label[stays], trees.points[stays], trees.groups, trees.offsets, trees.price, own, own,
+            owners, shown, trees.groups, trees.offsets, trees.price, own, own,
             first, levels, mass, members, cost,
         )  # fmt: skip
         extra = np.zeros((n, len(problem.columns)))
         there = first >= 0
-        points = trees.points[stays][first[there]]
+        points = shown[first[there]]
         for j, column in enumerate(problem.columns):
             if self._sets[j]:
-                pairs = np.unique(label[stays] * len(column.leaves) + trees.points[stays, j])
-                extra[:, j] = np.maximum(np.bincount(pairs // len(column.leaves), minlength=n) - 1, 0) / self._steps[j]
+                extra[:, j] = np.maximum(_distinct(owners, shown[:, j], n, len(column.leaves)) - 1, 0) / self._steps[j]
             else:
                 price = trees.price[trees.offsets[j, levels[there, j]] + points[:, j]]
                 extra[there, j] = price * len(problem.columns)
@@ -127,3 +130,13 @@ class Costs:
             lightest[order[np.append(True, last[:-1])]] = True
             yield stays & ~heaviest[place]
             yield stays & lightest[place] & ~heaviest[place]
+
+
+def _distinct(owner: IntArray, value: IntArray, n: int, width: int) -> IntArray:
+    """How many different values, below ``width``, each of the n owners has."""
+    pairs = owner * width + value
+    if n * width > DENSE * len(pairs):
+        return np.bincount(np.unique(pairs) // width, minlength=n)
+    there = np.zeros(n * width, dtype=np.bool_)
+    there[pairs] = True
+    return np.asarray(there.reshape(n, width).sum(axis=1))
