@@ -30,7 +30,7 @@ OPTIONS = {
     "models": Option("Train models on both tables."),
     "frontier": Option("Search the least loss at each k."),
 }
-METHODS = {"lattice": "one level per column", "local": "local recoding", "release": "this release"}
+METHODS = {"lattice": "one level per column", "local": "local recoding", "sets": "local, with sets", "release": "this release"}
 """How the least loss at a k was found."""
 
 
@@ -99,6 +99,7 @@ def _show(c: "Comparison") -> None:
     points = [(f"{p.k:,}", _said(p.loss), METHODS[p.method]) for p in c.frontier]
     if points:
         _shared.show_table("The least loss found at each k", ("k", "loss", "by"), points, right=(0, 1))
+        _shared.line(c.frontier_scope)
     if c.frontier_why:
         _shared.line(f"Loss at each k: {c.frontier_why}")
     _shared.notes(c.notes)

@@ -52,9 +52,15 @@ class PairChange:
     after: float
 
 
+SCOPE = (
+    "The least of one level per column, local recoding with hierarchy values or with sets, each with as many records left out, "
+    "and this release. A release for that k tries mixtures of these too, and its own levels: it may lose less."
+)
+
+
 @dataclass(frozen=True)
 class FrontierPoint:
-    """The least loss found for a k, and how: ``lattice`` (one level per column), ``local`` or ``release`` (the one compared)."""
+    """The least loss found for a k, and how: ``lattice`` (one level per column), ``local``, ``sets`` or ``release``."""
 
     k: int
     loss: float
@@ -111,6 +117,11 @@ class Comparison:
             said.append(f"counts asked of it are typically off by {_share(self.queries.median)}")
         return f"{'; '.join(said)}."
 
+    @property
+    def frontier_scope(self) -> str:
+        """What the least loss at each k is the least of."""
+        return SCOPE
+
     def to_json(self) -> dict[str, object]:
         measured = self.propensity
         found: dict[str, Any] = {
@@ -135,7 +146,11 @@ class Comparison:
             "queries": None if self.queries is None else asdict(self.queries),
             "analyses": [a.to_json() for a in self.analyses],
             "models": [asdict(m) for m in self.models],
-            "frontier": {"points": [asdict(p) for p in self.frontier], "why_not": self.frontier_why or None},
+            "frontier": {
+                "points": [asdict(p) for p in self.frontier],
+                "why_not": self.frontier_why or None,
+                "scope": self.frontier_scope,
+            },
             "notes": list(self.notes),
         }
         out: dict[str, Any] = plain(found)

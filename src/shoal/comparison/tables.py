@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -243,7 +244,7 @@ def trade_off(
     release: tuple[int, float] | None = None,
     count: str | None = None,
 ) -> tuple[tuple[FrontierPoint, ...], str]:
-    """The least loss found at each k over all methods, and in words what is missing of it.
+    """The least loss found at each k, as :data:`SCOPE` states, and in words what is missing of it.
 
     ``release`` is the k and the loss of the release itself, which is one of the plans.
     """
@@ -263,7 +264,7 @@ def trade_off(
     found = frontier(counts, levels, ks=ks, suppress=(suppress,), time_budget=SECONDS)
     tried = [FrontierPoint(p.k, p.loss) for p in found if p.loss is not None]
     tried += [] if release is None else [FrontierPoint(release[0], release[1], "release")]
-    tried += _local_points(counts, levels, ks)
+    tried += _local_points(counts, levels, ks, suppress)
     points = least_at_each(tried, ks)
     if len(points) < len(ks):
         return points, f"no plan was found for k = {next(k for k in ks if k not in {p.k for p in points}):,}."
@@ -272,10 +273,15 @@ def trade_off(
     )
 
 
-def _local_points(counts: ClassCounts, levels: Mapping[str, Hierarchy], ks: Sequence[int]) -> list[FrontierPoint]:
-    """Local recoding at each k, if the original has few enough classes."""
-    few = ks if counts.n_classes <= MOST_LOCAL else ()
-    return [FrontierPoint(k, float(local(counts, levels, [K(k)]).loss), "local") for k in few]
+def _local_points(
+    counts: ClassCounts, levels: Mapping[str, Hierarchy], ks: Sequence[int], suppress: float
+) -> list[FrontierPoint]:
+    """Local recoding with hierarchy values and with sets at each k, if the original has few enough classes."""
+    tried = itertools.product(ks if counts.n_classes <= MOST_LOCAL else (), {"local": "hierarchy", "sets": "sets"}.items())
+    return [
+        FrontierPoint(k, float(local(counts, levels, [K(k)], cells=cells, suppress=suppress).loss), name)
+        for k, (name, cells) in tried
+    ]
 
 
 def least_at_each(tried: Sequence[FrontierPoint], ks: Sequence[int]) -> tuple[FrontierPoint, ...]:

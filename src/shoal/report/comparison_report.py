@@ -250,10 +250,7 @@ def _classes(c: Any) -> list[Block]:
 def _frontier(c: Any) -> list[Block]:
     out: list[Block] = []
     if len(c.frontier) > 1:
-        words = (
-            "Each dot is the least loss found at that smallest group: by one level per column with as many left out, by local "
-            "recoding, or by this release. A better plan may exist."
-        )
+        words = f"The least loss found at each smallest group. {c.frontier_scope}"
         out.append(Figure(svg(frontier([asdict(p) for p in c.frontier])), words))
     if c.classes.get("loss") is not None:
         here = f"This release: smallest class {c.classes['k']['after']:,}, loss {_number(c.classes['loss'])} by the same measure."

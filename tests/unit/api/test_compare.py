@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,10 @@ import pytest
 
 import shoal
 from shoal.errors import DataError, EmptyTableError, MissingColumnError, UsageError
+from shoal.model.requirement import K
+from shoal.release.plan.decide import decide
+from shoal.release.plan.prepare import prepare
+from shoal.release.policy.policy import Policy
 
 AGE = [31, 38, 45, 47, 52, 58, 31, 45]
 SEX = ["f", "m", "f", "m", "f", "m", "f", None]
@@ -56,7 +61,25 @@ def test_the_release_itself_is_one_of_the_plans_at_its_k() -> None:
     points = {p.k: p for p in c.frontier}
     assert all(p.loss <= here + 1e-12 for k, p in points.items() if k <= c.classes["k"]["after"])
     assert [p.loss for p in c.frontier] == sorted(p.loss for p in c.frontier)
-    assert {p.method for p in c.frontier} <= {"lattice", "local", "release"}
+    assert {p.method for p in c.frontier} <= {"lattice", "local", "sets", "release"}
+
+
+@pytest.mark.parametrize("gone", [0, 9])
+def test_no_release_of_the_stated_methods_loses_less_than_the_least_at_its_k(gone: int) -> None:
+    """Releases at each k by each method, with the levels of the comparison and as many records left out."""
+    rng = np.random.default_rng(5)
+    table = pa.table({"age": rng.integers(20, 60, 120), "town": [f"t{i}" for i in rng.integers(0, 15, 120) // 2]})
+    c = shoal.compare(table, table.slice(gone), quasi=["age", "town"], models=False)
+    assert c.to_json()["frontier"]["scope"] == c.frontier_scope
+    assert all(words in c.frontier_scope for words in ("one level per column", "hierarchy values or with sets", "mixtures"))
+    levels = prepare(
+        shoal.open(table), Policy.of(quasi=["age", "town"], k=2, allow={"suppress": gone / 120, "loss": 1, "blank": 1})
+    )
+    ways = {"lattice": {"method": "lattice"}, "local": {"method": "local"}, "sets": {"method": "local", "local_cells": "sets"}}
+    for point in c.frontier:
+        asked = replace(levels.policy, requirements=(K(point.k),))
+        losses = {name: decide(replace(levels, policy=replace(asked, **way))).loss for name, way in ways.items()}
+        assert min(losses.values()) >= point.loss - 1e-9, (point, losses)
 
 
 def test_a_recoded_table_by_hand() -> None:
