@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from shoal.model.counts.classes import FloatArray, IntArray
+from shoal.model.counts.classes import CodeArray, FloatArray, IntArray
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.kernels.clusters import settle
 from shoal.search.local_recoding.published import CellKind, make_trees
@@ -132,7 +132,7 @@ class Costs:
             yield stays & lightest[place] & ~heaviest[place]
 
 
-def _distinct(owner: IntArray, value: IntArray, n: int, width: int) -> IntArray:
+def _distinct(owner: IntArray, value: CodeArray, n: int, width: int) -> IntArray:
     """How many different values, below ``width``, each of the n owners has."""
     pairs = owner * width + value
     if n * width > DENSE * len(pairs):
