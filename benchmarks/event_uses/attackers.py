@@ -3,9 +3,11 @@
     SHOAL_DATA=FOLDER python benchmarks/event_uses/attackers.py [NAME …]
 
 Each table is released once for each kind of knowledge (``known``, ``near``, ``absent``, ``length``) with k = 5 and two known
-records. The attacker has the published file and true records of a person, and picks one of the pseudonyms that fit: everybody
-and every choice of records is tried, so that the best chance found is that of an attacker who chooses them. The script knows
-who is behind a published record by a number that is published for it. It imports nothing of Shoal but the release.
+records, once for each place that records may tell (``home``, ``work``, ``next``) with a chance of at most 0.4, and once as trips
+by origin and destination instead of records. The attacker has the published file and true records of a person, and picks one of
+the pseudonyms that fit: everybody and every choice of records is tried, so that the best chance found is that of an attacker who
+chooses them. The script knows who is behind a published record by a number that is published for it. It imports nothing of Shoal
+but the release.
 """
 
 from __future__ import annotations
@@ -31,6 +33,9 @@ SMALL = {
     "tweets": lambda: islice(TABLES["tweets"](), 4000),
 }
 CLAIMS = {"known": "known[2]>=5", "near": "near[2, 1h]>=5", "absent": "absent[2]>=5", "length": "length[2]>=5"}
+PLACES = ("home", "work", "next")
+SURE = 0.4
+CLAIMS |= {kind: f"{kind}[2]<={SURE}" for kind in PLACES}
 Point = tuple[str | None, ...]
 
 
@@ -40,17 +45,94 @@ def main(names: list[str]) -> None:
         for kind, claim in CLAIMS.items():
             for renew in ("never", "as needed"):
                 published, stated = released(source, claim, renew)
-                chance, tries = (0.0, 0) if published is None else best_chance(published, source, kind)
+                attack = surest_place if kind in PLACES else best_chance
+                chance, tries = (0.0, 0) if published is None else attack(published, source, kind)
+                allowed = 1 / K if kind not in PLACES else SURE
+                claimed = allowed if stated is None else stated if kind in PLACES else 1 / max(K, stated)
                 record(
                     Path(__file__).parent,
                     data=f"attackers of {name}",
                     records=len(source),
                     answer={
                         "claim": claim, "renew": renew, "released": published is not None and len(published),
-                        "stated": stated, "allowed": 1 / K, "best_chance": round(chance, 4), "knowledge_tried": tries,
-                        "beaten": chance > 1 / max(K, stated or K) + 1e-9,
+                        "stated": stated, "allowed": allowed, "best_chance": round(chance, 4), "knowledge_tried": tries,
+                        "beaten": chance > claimed + 1e-9,
                     },
                 )  # fmt: skip
+        sums(name, source)
+
+
+def sums(name: str, source: list[Any]) -> None:
+    """Trips by origin and destination instead of records, against somebody who knows every true sum of a row and a column: the
+    narrowest bounds of a hidden flow by linear programming, and the fewest people of a published one."""
+    from bench import by_person, flows
+    from scipy.optimize import linprog
+
+    import shoal
+
+    true: dict[Any, Counter[str]] = defaultdict(Counter)
+    for who, own in by_person(source).items():
+        for ends, n in flows((who, at, where) for at, where in own).items():
+            true[ends][who] += n
+    true = {ends: people for ends, people in true.items() if people.total()}
+    with tempfile.TemporaryDirectory() as folder:
+        columns = dict(zip(("card", "at", "from"), zip(*((w, a, p[0]) for w, a, p in source), strict=True), strict=True))
+        rules = {"unit": "card", "time": "at", "place": "from", "flows": "only"}
+        policy = {"events": rules, "require": [f"known[1]>={K}"], "allow": {"suppress": 1}, "seed": 10**18 + 1}
+        place = shoal.anonymize(columns, policy).write(Path(folder) / "out")
+        verified = shoal.verify(place).ok
+        with (place / "data.csv").open(newline="", encoding="utf-8") as found:
+            shown = {(a, b): int(n) for a, b, n in list(csv.reader(found))[1:]}
+    hidden = [e for e, people in true.items() if people.total() != shown.get(e, 0)]
+    lines = [(side, end) for side in (0, 1) for end in sorted({e[side] for e in hidden})]
+    matrix = np.array([[float(e[side] == end) for e in hidden] for side, end in lines])
+    total = matrix @ np.array([true[e].total() for e in hidden])
+    bounds, apart = [(shown.get(e, 0), None) for e in hidden], {}
+    for i, ends in enumerate(hidden):
+        cost = np.eye(len(hidden))[i]
+        low, high = (s * linprog(s * cost, A_eq=matrix, b_eq=total, bounds=bounds).fun for s in (1, -1))
+        if any(e not in hidden and (e[0] == ends[0] or e[1] == ends[1]) for e in shown):
+            apart[ends] = high - low
+    fewest = min(len(true[e]) for e in shown)
+    record(
+        Path(__file__).parent,
+        data=f"sums of {name}",
+        records=len(source),
+        answer={
+            "flows": len(shown), "hidden": len(hidden), "verified": verified, "fewest_people": fewest,
+            "least_apart": round(min(apart.values(), default=K), 4),
+            "beaten": fewest < K or min(apart.values(), default=K) < K - 1e-6,
+        },
+    )  # fmt: skip
+
+
+def surest_place(published: list[dict[str, str]], source: list[Any], kind: str) -> tuple[float, int]:
+    """The largest share of the pseudonyms with one or two known records that show one place, other than the known ones, as the
+    place with most records, with second most, or after a known record; and how many sets of records were tried."""
+    traces: dict[str, set[Point]] = defaultdict(set)
+    for r in published:
+        traces[r.get("card", r["row"])].add((r.get("at") or "", r.get("from", "*")))
+    have: dict[Any, list[str]] = defaultdict(list)
+    for name, points in traces.items():
+        for size in range(1, KNOWN + 1):
+            for known in combinations(sorted(points), size):
+                have[known].append(name)
+    best = 0.0
+    for known, names in have.items():
+        for point in known if kind == "next" else known[:1]:
+            guesses = Counter(g for n in names for g in guessed(traces[n], kind, point) - {p for _, p in known})
+            best = max(best, max(guesses.values(), default=0) / len(names))
+    return best, len(have)
+
+
+def guessed(points: set[Point], kind: str, known: Point) -> set[str]:
+    """The places that a pseudonym shows; all of them if several are as likely."""
+    if kind == "next":
+        later = min((at for at, _ in points if at > known[0]), default=known[0])
+        return {p for at, p in points if at in (known[0], later) and (at, p) != known} - {"*"}
+    often = Counter(p for _, p in points if p != "*").most_common()
+    wanted = [n for _, n in often][kind == "work" :][:1]
+    return {p for p, n in often if n in wanted}
 
 
 def released(source: list[Any], claim: str, renew: str) -> tuple[list[dict[str, str]] | None, float | None]:

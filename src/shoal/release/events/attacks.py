@@ -50,7 +50,7 @@ from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with
 from shoal.release.events.publish import DAY, place_labels, shift_step, shifts, shown_of, time_labels, write_table
 from shoal.release.events.records import EventTable, column_of, complete, several_places, time_of, times_at
 from shoal.release.events.uses import earlier_flows, published_places
-from shoal.release.proof.events import event_rows, facts_of_rows, judge_events
+from shoal.release.proof.events import coded, event_rows, facts_of_rows, judge_events
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Found
 from shoal.search.events.problem import EVERY, NEVER
@@ -476,13 +476,9 @@ def _released_traces(
     shown: list[tuple[Any, ...]], unit: bool, which: list[int]
 ) -> tuple[Published, list[IntArray], dict[tuple[Any, ...], int]]:
     """Published records as traces, by some of the columns of a point; the points of each trace; and the number of each point."""
-    names: dict[Any, int] = {}
-    numbers: dict[tuple[Any, ...], int] = {}
-    trace, point = [], []
-    for i, record in enumerate(shown):
-        trace.append(names.setdefault(record[0] if unit else i, len(names)))
-        told = record[int(unit) :]
-        point.append(numbers.setdefault(tuple(told[j] for j in which), len(numbers)))
+    columns = list(zip(*shown, strict=True))
+    trace = coded(columns[0] if unit else range(len(shown)))[0]
+    point, numbers = coded(zip(*(columns[int(unit) + j] for j in which), strict=True))
     traces = Traces.of(trace, point)
     own = [traces.point[traces.start[t] : traces.start[t + 1]].astype(np.int64) for t in range(traces.n_people)]
     return Published(traces, np.arange(traces.n_people)), own, numbers

@@ -127,21 +127,14 @@ def facts_of_rows(
 ) -> EventFacts:  # fmt: skip
     """The same from records: pseudonym and person first, where there are such columns, then the sensitive values, then what tells
     the point."""
-    names: dict[Any, int] = {}
-    people: dict[Any, int] = {}
-    places: dict[Any, int] = {}
-    trace, owner, point = [], [], []
-    values: list[set[tuple[int, Any]]] = [set() for _ in sensitive]
-    for i, record in enumerate(records):
-        named = record[0] if unit else i
-        whose = record[int(unit)] if person else named
-        trace.append(names.setdefault(named, len(names)))
-        owner.append(people.setdefault(whose, len(people)))
-        point.append(places.setdefault(record[int(unit) + int(person) + len(sensitive) :], len(places)))
-        for found, value in zip(values, record[int(unit) + int(person) :], strict=False):
-            found.add((trace[-1], value))
-    if not trace:
+    columns = list(zip(*records, strict=True))
+    if not columns:
         raise VerificationError("the written file holds no record.")
+    named = columns[0] if unit else range(len(columns[0]))
+    told = columns[int(unit) + int(person) :]
+    trace, owner = coded(named)[0], coded(columns[int(unit)] if person else named)[0]
+    point, places = coded(zip(*told[len(sensitive) :], strict=True))
+    values = [set(zip(trace, column, strict=True)) for column in told[: len(sensitive)]]
     facts, shown = _facts(np.array(trace), np.array(owner), np.array(point), known)
     most, further = max((getattr(r, "records", 0) for r in asked), default=0), dict[str, float]()
     for r in asked:
@@ -156,6 +149,12 @@ def facts_of_rows(
         elif isinstance(r, InferredPlace):
             further[r.name] = _inferred(shown, r, list(places), timed)
     return replace(facts, further=further)
+
+
+def coded(values: Iterable[Any]) -> tuple[list[int], dict[Any, int]]:
+    """A number for each value, from 0 in the order in which they first occur; and the number of each distinct one."""
+    numbers: dict[Any, int] = {}
+    return [numbers.setdefault(value, len(numbers)) for value in values], numbers
 
 
 def _facts(trace: Ints, owner: Ints, point: Ints, known: int) -> tuple[EventFacts, _Shown]:
