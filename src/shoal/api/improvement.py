@@ -449,8 +449,11 @@ def _least(prepared: Prepared, policy: Policy) -> NamedPlan | None:
 
 
 def _plan(prepared: Prepared, policy: Policy, k: int) -> NamedPlan:
-    """The plan that loses least where every group has k; how much it loses is for people to judge here."""
+    """The plan that loses least where every group has k; one that a release would refuse for what it loses is not offered."""
     decision = decide(replace(prepared, policy=_at_size(policy, k)), cells=CELLS)
+    most = LOSS_LIMIT if policy.loss_limit is None else policy.loss_limit
+    if decision.loss_name in ("loss", "ncp") and decision.loss > most:
+        raise InfeasibleError(f"the best plan for groups of {k} loses more than {most:g} of 1.", hint="Ask for smaller groups.")
     gone, records = decision.suppressed(prepared.base), prepared.base.n_records
     return NamedPlan(k, dict(decision.levels), float(decision.loss), gone, records, proven=decision.proven)
 

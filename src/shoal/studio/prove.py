@@ -477,7 +477,7 @@ def _with_seed(made: Made, folder: Path) -> str:
     kept = seed_of(made, folder)
     if kept is None:
         raise UsageError("nothing of this release was drawn.", hint="Its policy.yml alone repeats it.", reason="unknown")
-    return edits.with_seed(made.told["policy"], kept)
+    return edits.with_parts(made.told["policy"], {"seed": kept})
 
 
 def _verified(arrived: Path, limit: int) -> Verification:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.api.improvement import find_plans, improve, ways
 from shoal.errors import UsageError
+from shoal.release.plan.loss_limits import LOSS_LIMIT
 from shoal.release.policy.policy import Policy
 
 AGE = {"hierarchy": {"intervals": [10, 20]}}
@@ -143,3 +144,15 @@ def test_names_of_small_groups_are_not_shown() -> None:
     shown = improve(table, asked(5)).shown("age")
     assert all(size >= 5 for level in shown for _, size in level.shown)
     assert not any("99" in label for level in shown[:2] for label, _ in level.shown)
+
+
+@pytest.mark.parametrize("allowed", [{}, {"loss": 1, "blank": 1}])
+def test_no_plan_is_offered_that_a_release_would_refuse(allowed: dict[str, float]) -> None:
+    table = shoal.open({name: [i * 7919 % (31 + j) % 2 for i in range(90)] for j, name in enumerate("abcde")})
+    asked = Policy.of(quasi={name: {"hierarchy": {"kind": "flat"}} for name in "abcde"}, k=2, allow=allowed)
+    found = find_plans(improve(table, asked).prepared).plans
+    assert (max(plan.loss for plan in found) > LOSS_LIMIT) is bool(allowed), "the largest groups need nearly all to be hidden"
+    for plan in found:
+        rules = {name: {"hierarchy": {"kind": "flat"}, "min_level": n, "max_level": n} for name, n in plan.levels.items()}
+        written = shoal.anonymize(table, Policy.of(quasi=rules, k=plan.k, allow=allowed)).to_pandas()
+        assert min(Counter(written.itertuples(index=False, name=None)).values()) == plan.smallest, "offered is what is written"

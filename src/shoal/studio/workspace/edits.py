@@ -257,7 +257,7 @@ def with_about(text: str, said: Mapping[str, str]) -> str:
     values = {name: " ".join(said.get(name, "").split()) for name in ABOUT}
     document: Document = policy_file.plain(policy_file.read_yaml(text))
     if "tables" not in document:
-        return _with(text, values)
+        return with_parts(text, values)
     document |= values
     document = {name: part for name, part in document.items() if part != ""}
     LinkedPolicy.of(document)
@@ -265,21 +265,16 @@ def with_about(text: str, said: Mapping[str, str]) -> str:
 
 
 @_edit
-def _with(document: Document, values: Mapping[str, str]) -> None:
+def with_parts(document: Document, values: Mapping[str, str | int]) -> None:
+    """Other values of some entries; an empty one is taken out."""
     for name, value in values.items():
         document.pop(name, None)
-        document.update({name: value} if value else {})
+        document.update({} if value == "" else {name: value})
 
 
 def unapproved(text: str) -> str:
     """Without the approval: it belongs to the release whose findings were decided."""
-    return _with(text, {"approved_by": ""}) if parsed(text).about.get("approved_by") else text
-
-
-@_edit
-def with_seed(document: Document, seed: int) -> None:
-    """The seed that a release was drawn with, so that a run of the policy repeats its random changes."""
-    document["seed"] = seed
+    return with_parts(text, {"approved_by": ""}) if parsed(text).about.get("approved_by") else text
 
 
 def taken(text: str) -> str:
