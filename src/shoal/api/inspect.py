@@ -14,11 +14,13 @@ import pyarrow.compute as pc
 
 from shoal.api.arguments import Names, Source, names, opened, quasi_of
 from shoal.api.measure import measure
+from shoal.engines.core.base import BATCH_ROWS
+from shoal.engines.core.memory import left_for_data
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError, UsageError
 from shoal.find import ColumnFacts, ColumnFinding, Scale, find_columns
-from shoal.find.dependencies import SomeRows, coded, has_order, with_dependencies
+from shoal.find.dependencies import LEAST_ROWS, SomeRows, coded, has_order, with_dependencies
 from shoal.find.finding import measured_scale
 from shoal.find.safe_harbor.classes import Classed, identifier_class
 from shoal.find.sanity import Rule, guessed_rules, meaning_of, read_day, said_rule
@@ -38,6 +40,9 @@ FEW_ROWS = 100_000
 CELLS_AT_ONCE = 50_000_000
 """Cells whose values are counted in one reading of the table; those of few rows are held."""
 
+BYTES_PER_CELL = 24
+"""Bytes that a cell takes while its column is counted: the value, its code, and the texts of the distinct values."""
+
 MOST_VALUES = 10_000
 """Distinct values of a column that are looked at for patterns, evenly spread over all."""
 
@@ -51,11 +56,11 @@ def table_facts(
     """
     columns = table.schema.columns
     if whole is None and is_held(table, records):
-        whole = pa.Table.from_batches(list(table.scan()))
+        whole = table.whole()
     if whole is not None:
         return _facts_and_rows(columns, whole, records)
     few = records <= FEW_ROWS
-    at_once = max(1, (SMALL if few else CELLS_AT_ONCE) // max(records, 1))
+    at_once = max(1, _cells(table, SMALL if few else CELLS_AT_ONCE) // max(records, 1))
     facts: list[ColumnFacts] = []
     for start in range(0, len(columns), at_once):
         some = columns[start : start + at_once]
@@ -68,12 +73,18 @@ def table_facts(
             values, sizes = counts.categories[0], np.asarray(counts.sizes)
             missing = int(sizes[0]) if len(sizes) and counts.codes[0][0] == -1 else 0
             facts.append(facts_of(column, values, sizes[1:] if missing else sizes, missing, records))
-    return facts, SomeRows(pa.Table.from_batches([next(iter(table.scan()))]))
+    together = max(LEAST_ROWS, min(BATCH_ROWS, _cells(table, CELLS_AT_ONCE) // len(columns)))
+    return facts, SomeRows(pa.Table.from_batches([next(iter(table.scan(batch_size=together)))]))
 
 
 def is_held(table: Table, records: int) -> bool:
     """Whether the rows are few enough to be read once and held."""
-    return records * len(table.schema.columns) <= (CELLS_AT_ONCE if records <= FEW_ROWS else SMALL)
+    return records * len(table.schema.columns) <= _cells(table, CELLS_AT_ONCE if records <= FEW_ROWS else SMALL)
+
+
+def _cells(table: Table, most: int) -> int:
+    """Cells that are held at once: ``most``, or as many as a limit of memory leaves room for."""
+    return most if table.memory is None else min(most, left_for_data(table.memory) // BYTES_PER_CELL)
 
 
 def _facts_and_rows(columns: Sequence[Column], whole: Any, records: int) -> tuple[list[ColumnFacts], SomeRows]:
@@ -392,13 +403,21 @@ def inspect(
     found, compared = tuple(_as_said(made, source.schema) for made in classed), True
     if rows is not None:
         found, compared = with_dependencies(found, rows)
-    counted = source if whole is None else open_source(whole).with_roles(unit=source.schema.unit, weight=source.schema.weight)
+    counted = (
+        source if whole is None else open_source(_decoded(whole)).with_roles(unit=source.schema.unit, weight=source.schema.weight)
+    )
     together, k, unique, notes = _together(counted, found)
     notes += _written_with_signs(found)
     notes += () if compared else ("Too many columns to compare all: some that follow from others may not be marked.",)
     read = _reading(source)
     sane = check_sanity(counted, facts, found, rules, today)
     return Inspection(source.name, source.engine, records, found, together, k, unique, notes, read, sane)
+
+
+def _decoded(table: Any) -> Any:
+    """A table with the values in the place of dictionaries."""
+    types = [t.value_type if pa.types.is_dictionary(t) else t for t in table.schema.types]
+    return table.cast(pa.schema(list(zip(table.column_names, types, strict=True))))
 
 
 def _with_class(made: ColumnFinding, found: Classed | None) -> ColumnFinding:
@@ -447,7 +466,7 @@ def _rows(table: Table) -> tuple[int, pa.Table | None]:
     if records == 0:
         raise EmptyTableError(f"table '{table.name}' has no rows.", hint="Check the file or the filter that left nothing.")
     held = is_held(table, records) and not table.only_aggregates
-    return records, pa.Table.from_batches(list(table.scan())) if held else None
+    return records, table.whole() if held else None
 
 
 def by_numbers(table: Table, records: int) -> list[ColumnFinding]:

@@ -393,10 +393,23 @@ class Table:
         reader, found = self._relation.reader, [self._relation.column(n) for n in names]
         if isinstance(reader, ArrowReader):
             return reader.scan(found, batch_size)
-        plain = as_codes(self._relation, names) and not any(c.kind == "decimal" for c in found)
-        if isinstance(reader, ParquetReader) and plain and 0 < reader.rows() <= FEW_ROWS:
+        if self._read_by_arrow(names):
             return (in_one_type(chunk, found) for chunk in reader.chunks(names, batch_size))
         return self._engine.scan(self._relation, names, batch_size)
+
+    def whole(self) -> Any:
+        """All rows as one pyarrow Table in the one type of each kind; texts of a short Parquet file may be dictionaries."""
+        names, reader = self._schema.names, self._relation.reader
+        chunks = list(reader.chunks(names)) if self._read_by_arrow(names) else []
+        if len(chunks) != 1:
+            return pa.Table.from_batches(list(self.scan()))
+        return pa.Table.from_batches([in_one_type(chunks[0], [self._relation.column(n) for n in names], dictionaries=True)])
+
+    def _read_by_arrow(self, names: Sequence[str]) -> bool:
+        """Whether the columns are those of a short Parquet file, in the types that a query gives them."""
+        reader, kinds = self._relation.reader, {self._relation.column(n).kind for n in names}
+        plain = "decimal" not in kinds and as_codes(self._relation, names)
+        return plain and isinstance(reader, ParquetReader) and 0 < reader.rows() <= FEW_ROWS
 
     def first_rows(self, columns: Sequence[str], rows: int) -> list[Any]:
         """The first rows of some columns, one pyarrow array each; no database is started where the file can be read."""

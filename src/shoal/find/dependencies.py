@@ -73,7 +73,8 @@ class SomeRows:
         """The values of a column, or the first of them."""
         found = self._table.column(name)
         found = found[:most] if self._places is None else found.take(from_numpy(self._places[:most]))
-        return found.combine_chunks()
+        found = found.combine_chunks()
+        return found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
 
     def codes(self, name: str) -> Codes:
         """The values of a column as numbers; -1 is missing."""
@@ -114,6 +115,8 @@ def coded(values: Any) -> tuple[Any, Codes]:
             return _counted_off(numbers if gone is None else np.where(gone, low, numbers), low, gone)
     found = (canonical_text(values) if pa.types.is_nested(kind) else values).dictionary_encode()
     distinct, at = found.dictionary, positions(found.indices)
+    if pa.types.is_dictionary(kind) and not (distinct.null_count == 0 and _all_once(distinct, at)):
+        return coded(values.dictionary_decode())
     if not has_order(kind):
         return distinct, at
     order = pc.sort_indices(distinct)
@@ -121,6 +124,11 @@ def coded(values: Any) -> tuple[Any, Codes]:
     rank[to_numpy(order)] = np.arange(len(distinct))
     rank[-1] = -1
     return distinct.take(order), rank[at]
+
+
+def _all_once(distinct: Any, at: Codes) -> bool:
+    """Whether a dictionary names every value once, and only values that occur."""
+    return len(distinct.unique()) == len(distinct) and bool(np.bincount(at + 1, minlength=len(distinct) + 1)[1:].all())
 
 
 def has_order(kind: Any) -> bool:

@@ -29,6 +29,10 @@ def _whole_files() -> Iterator[None]:
         raise UnreadableError("a Parquet file is broken or may not be read.", hint="Write it again.") from None
 
 
+TEXTS = pa.dictionary(pa.int32(), pa.string())
+"""The type of a text column that comes as the dictionary of its file."""
+
+
 class Reader(Protocol):
     """Something that gives chosen columns chunk by chunk; text columns preferably as dictionary arrays."""
 
@@ -69,9 +73,10 @@ class ArrowReader:
             yield in_one_type(batch.columns, columns)
 
 
-def in_one_type(arrays: Sequence[Any], columns: Sequence[Column]) -> Any:
-    """Arrow arrays as a RecordBatch in the one type of each kind."""
-    made = [normalize(values, c.kind) for values, c in zip(arrays, columns, strict=True)]
+def in_one_type(arrays: Sequence[Any], columns: Sequence[Column], *, dictionaries: bool = False) -> Any:
+    """Arrow arrays as a RecordBatch in the one type of each kind; with ``dictionaries``, those of text may stay."""
+    stays = [dictionaries and a.type == TEXTS and c.kind == "text" for a, c in zip(arrays, columns, strict=True)]
+    made = [a if as_is else normalize(a, c.kind) for a, c, as_is in zip(arrays, columns, stays, strict=True)]
     return pa.RecordBatch.from_arrays(made, names=[c.name for c in columns])
 
 
