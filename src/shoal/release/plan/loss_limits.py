@@ -20,7 +20,7 @@ LOSS_LIMIT = 0.8
 """Loss above which a run stops where the policy says nothing (``allow: {loss: …}``)."""
 BLANK_LIMIT = 0.75
 """Share of blank cells of quasi-identifiers above which a run stops where the policy says nothing (``allow: {blank: …}``)."""
-OFFER_CELLS, OFFER_CLASSES = 100_000_000, 2_000
+OFFER_CELLS, OFFER_CLASSES = 100_000_000, 5_000
 """Cells that the search for one offer may look at, and base classes up to which local recoding is tried for one."""
 MOST_OFFERS, MOST_SINGLE = 3, 4
 """Offers, and columns of which each by itself is tried for one."""
