@@ -125,7 +125,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         rest = {**NOTHING_MORE, "effect_of": column}
     better = min((p["loss"] for p in plans), default=float("inf"))  # a way that loses more than a plan on the page does not help
     ways = [w for w in rest["ways"] if w["loss"] <= better + 1e-9]
-    offers = [{**o, "number": i} for i, o in enumerate(job.found.get("offers", [])) if policy_changes.actionable(o)]
+    offers = [{**o, "number": i, "button": policy_changes.actionable(o)} for i, o in enumerate(job.found.get("offers", []))]
     places = {c.name: i for i, c in enumerate(at.columns)}
     marks = policy_changes.marks_of(studio, at, levels)
     return {

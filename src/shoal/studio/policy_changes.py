@@ -205,8 +205,8 @@ def offer(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str
         return f"left out: at most {percent(share)}", edits.with_suppress(at.step.policy, share), at.step.locked
     if offer["kind"] == "k":
         return f"groups of at least {offer['k']}", edits.with_k(at.step.policy, offer["k"]), at.step.locked
-    name = offer["column"]
-    return f"left out {words.plain(name)}", edits.with_role(at.step.policy, [name], Role.DIRECT), at.step.locked
+    names = offer.get("names") or [offer["column"]]
+    return f"left out {', '.join(map(words.plain, names))}", edits.with_role(at.step.policy, names, Role.DIRECT), at.step.locked
 
 
 _freed = lru_cache(maxsize=64)(edits.freed)

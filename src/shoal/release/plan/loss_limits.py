@@ -34,7 +34,7 @@ class Offer:
     """A plan near to the requirements that was tried: the change of the policy, its loss, what is still informative.
 
     ``kind`` is ``method``, ``cells``, ``suppress``, ``k``, ``raise level`` or ``drop column``; the field of the change
-    holds its value, if it is one.
+    holds its value, if it is one. ``names``: the columns whose bound is lifted or that are left out.
     """
 
     kind: str
@@ -48,6 +48,7 @@ class Offer:
     column: str | None = None
     level: int | None = None
     method: str | None = None
+    names: tuple[str, ...] = ()
     sentence: str = ""
 
     def __post_init__(self) -> None:
@@ -175,7 +176,16 @@ def _by_level(prepared: Prepared, plan: Planner) -> Offer | None:
     def lifted(names: Sequence[str]) -> Offer | None:
         policy = replace(prepared.policy, quasi={c: replace(r, max_level=None) if c in names else r for c, r in rules.items()})
         column, level = (names[0], trees[names[0]].height) if len(names) == 1 else (None, None)
-        return _tried(prepared, plan, policy, "raise level", f"no max_level for {_listed(names)}", column=column, level=level)
+        return _tried(
+            prepared,
+            plan,
+            policy,
+            "raise level",
+            f"no max_level for {_listed(names)}",
+            names=(*names,),
+            column=column,
+            level=level,
+        )
 
     return _fewest(bounded, lifted)
 
@@ -187,7 +197,7 @@ def _by_column(prepared: Prepared, plan: Planner) -> Offer | None:
     def without(names: Sequence[str]) -> Offer | None:
         gone = {c: replace(rules[c], min_level=trees[c].height, max_level=trees[c].height) for c in names}
         policy, column = replace(prepared.policy, quasi={**rules, **gone}), names[0] if len(names) == 1 else None
-        return _tried(prepared, plan, policy, "drop column", f"{_listed(names)} left out", column=column)
+        return _tried(prepared, plan, policy, "drop column", f"{_listed(names)} left out", names=(*names,), column=column)
 
     return _fewest(_finest(prepared)[:-1], without)
 
