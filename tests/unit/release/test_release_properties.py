@@ -248,10 +248,10 @@ def test_every_command_takes_them(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (columns["w"]["missing"], columns["w"]["missing_values"]) == (4, ["?"])
     code, out = run(capsys, "measure", str(file), "--quasi", "age", "--sensitive", "pain", *order, *gone, "--json")
     assert json.loads(out)["closeness"]["pain"]["t"] == pytest.approx(0.3125)
-    roles = ["--quasi", "age", "--sensitive", "pain", "--k", "4"]
+    roles = ["--quasi", "age", "--sensitive", "pain", "--insensitive", "w", "--k", "4"]
     assert run(capsys, "check", str(file), *roles, *order)[0] == 0
     folder = tmp_path / "out"
-    assert run(capsys, "anonymize", str(file), *roles, "--insensitive", "w", *order, *gone, "--out", str(folder))[0] == 0
+    assert run(capsys, "anonymize", str(file), *roles, *order, *gone, "--out", str(folder))[0] == 0
     after = plain_certificate(folder)["after"]
     assert after["sensitive"]["pain"]["t_ordered"] == pytest.approx(0.3125)
     assert run(capsys, "inspect", str(file), "--missing-values", "w")[0] == 2
