@@ -358,9 +358,9 @@ def proven(told: Mapping[str, Any]) -> dict[str, str]:
     verdicts = [a["verdict"] for a in told["attacks"]]
     hold, read = verdicts.count("holds"), verdicts.count("warning") + verdicts.count("broken")
     written = f"{told['records']:,} rows written, {told['suppressed']:,} left out."
-    if told.get("tables"):
+    if "rows" in told:  # releases of linked tables; older ones do not state their rows
         written = f"{told['rows']:,} rows of {told['records']:,} people written, {words.people(told['suppressed'])} left out."
-    elif "says" in told:
+    elif "says" in told and told.get("cost"):
         written = f"{told['records']:,} rows written. {told['cost'].partition('. ')[0]}."
     found = {
         "Recode": written,

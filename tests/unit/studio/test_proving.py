@@ -66,6 +66,9 @@ def test_every_piece_of_work_has_its_line() -> None:
     assert proven({**TOLD, "says": "any known record is shared."}).keys() == {"Recode", "Attacks"}, (
         "of events groups are not counted"
     )
+    says = {"says": "any known record is shared.", "cost": "Times by the hour. 3 left out."}
+    assert proven({**TOLD, **says})["Recode"] == "1,200 rows written. Times by the hour."
+    assert proven({**TOLD, **says, "rows": 1500})["Recode"] == "1,500 rows of 1,200 people written, 34 people left out."
 
 
 def test_how_far_it_is_and_how_long_it_takes_yet_by_the_release_before() -> None:
@@ -112,11 +115,12 @@ def test_the_page_to_sign_says_who_decided_what_in_a_line_for_each_kind() -> Non
     by = {"sentence": "It says. More.", "reason": "a contract", "by": "anna", "when": 86400.0}
     accepted = dict.fromkeys(names[:2], by) | {names[2]: {**by, "by": "ben"}}
     policy = "roles:\n  quasi: {age: {}}\n  direct: [name]\n  rest: drop\nrequire: {k: 5}\nrecipient: the town\n"
-    page = signing(made(attacks=attacks, accepted=accepted, policy=policy, k=1_200, more="; whoever knows more finds up to 7 %"))
+    told = {**TOLD, "attacks": attacks, "accepted": accepted, "policy": policy, "k": 1_200}
+    page = signing(made(**told, more="; whoever knows more finds up to 7 %"))
     assert page["claim"] == "everyone hides among at least 1,200; whoever knows more finds up to 7 %."
     assert page["roles"] == [("Generalized", "age"), ("Removed", "name")]
     assert (page["rest"], page["about"]["recipient"]) == ("drop", "the town")
     assert [line.partition(" of ")[2].split(" is ")[0] for line in page["learnt"]] == ["income and blood type", ""]
     assert page["learnt"][1] == "It says."
-    told = [(d["by"], d["day"], len(d["names"])) for d in page["decided"]]
-    assert told == [("anna", "1970-01-02", 2), ("ben", "1970-01-02", 1)]
+    by_whom = [(d["by"], d["day"], len(d["names"])) for d in page["decided"]]
+    assert by_whom == [("anna", "1970-01-02", 2), ("ben", "1970-01-02", 1)]
