@@ -184,7 +184,8 @@ def _fitted(found: PopulationEstimate, risk: PopulationRisk) -> None:
     counted, m = risk.model == "counted", found.match
     if m is not None and not counted:
         _shared.line(
-            f"Of {risk.people:,} records, {found.sample_uniques:,} are unique in the sample. A match of one of them with the "
+            f"Of {risk.people:,} records, {found.sample_uniques:,} {'is' if found.sample_uniques == 1 else 'are'} unique in the "
+            f"sample. A match of {'it' if found.sample_uniques == 1 else 'one of them'} with the "
             f"population of {risk.population:,} is correct with a chance of {as_percent(m.value)} ({as_percent(m.low)} to "
             f"{as_percent(m.high)}, 95 %, grade {m.grade}). This needs no model: believe it first."
         )
