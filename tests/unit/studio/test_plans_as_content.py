@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ import pytest
 
 import shoal
 from shoal.api.improvement import Improvement, find_plans, freed, improve
+from shoal.errors import UsageError
 from shoal.release.plan.prepare import LEVELS_GUESSED, prepare
 from shoal.release.policy.policy import Policy
+from shoal.studio import policy_changes
 from shoal.studio.views import improved
 from shoal.studio.workspace import edits
 
@@ -136,3 +139,24 @@ def test_rows_are_shown_as_they_would_be_published() -> None:
     refused = improve(table, replace(policy, suppress=0.0, scope="rows"))
     assert refused.at({"sex": 0}).shown is not None, "there is something that could be shown"
     assert improved.more(refused, {"sex": 0}, "")["rows"] == [], "nothing is shown of a plan that is not met"
+
+
+OFFERS = [
+    {"kind": "raise level", "names": ["job", "town"], "column": None},
+    {"kind": "drop column", "names": ["job", "town"], "column": None},
+    {"kind": "drop column", "column": "job"},  # as version 0.4.0 stored it before
+    {"kind": "k", "k": 3},
+]
+
+
+def test_an_offer_that_leaves_out_several_columns_can_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    at: Any = SimpleNamespace(step=SimpleNamespace(policy=ASKED, locked=()))
+    monkeypatch.setattr(policy_changes, "search_of", lambda *_: SimpleNamespace(found={"offers": OFFERS}))
+    assert [policy_changes.actionable(o) for o in OFFERS] == [False, True, True, True]
+    taken = {n: policy_changes.offer(None, at, {"number": str(n)}) for n in (1, 2, 3)}  # type: ignore[arg-type]
+    assert [[*Policy.parse(taken[n][1]).direct] for n in (1, 2, 3)] == [["job", "town"], ["job"], []]
+    assert Policy.parse(taken[3][1]).smallest_class == 3
+    assert taken[1][0] == "left out job, town"
+    for number in ("0", "4"):
+        with pytest.raises(UsageError, match="not there any more"):
+            policy_changes.offer(None, at, {"number": number})  # type: ignore[arg-type]
