@@ -46,3 +46,9 @@ def test_a_figure_stands_beside_the_dashed_edge_and_beside_its_neighbours() -> N
     narrow = rising(many, [1000 * i for i in range(12)], 11_000, title="x", width=232)
     assert [m.words for m in narrow.marks if m.kind == "t-ink"] == ["0", "11,000"], "no figure over another"
     assert all("rotate(-60" in m.get("transform") for m in narrow.marks if m.words and "column" in m.words)
+
+
+def test_narrow_steps_of_one_height_have_one_figure() -> None:
+    for width, times in ((200, 1), (600, 2)):
+        chart = rising(list("abcdefghij"), [1, 2, 3, 4, 5, 6, 7, 8, 488, 488], 500, title="x", width=width)
+        assert sum(m.words == "488" for m in chart.marks) == times

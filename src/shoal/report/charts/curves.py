@@ -147,7 +147,8 @@ def rising(
     for i, (n, share) in enumerate(zip(people, shares, strict=True)):
         middle, at, dashed = left + (i + 0.5) * step, up(share), up(outlined[i] / total) if outlined else floor
         at = dashed if at - 24 < dashed < at - 4 else at  # the figure does not stand on the dashed edge
-        if i == len(names) - 1 or fits([f"{n:,}"], step - 4):
+        again = step < 30 and i + 1 < len(names) and people[i + 1] == n  # narrow steps of one height have one figure
+        if i == len(names) - 1 or (not again and fits([f"{n:,}"], step - 4)):
             marks.append(text(middle, at - 8, f"{n:,}", "t-ink"))
         marks.append(text(middle, floor + 18, shown[i], anchor="end" if turn else "middle", turn=turn))
     below = int(deep * max(map(len, shown)))
