@@ -47,6 +47,8 @@ SAME = 0.5
 """Share of the people of the smaller table that must have a counterpart."""
 MOST_CLASSES = 2_000_000
 MOST_BYTES = 100_000_000
+AT_ONCE = 1 << 16
+"""Classes whose digests are made together."""
 NAMED = 3
 """Earlier releases that the sentence names."""
 _NAME = "intersection: releases of your ledger"
@@ -222,7 +224,8 @@ def keep(shown: Published | None, released: Path) -> Path | None:
         for part, name in ((shown, ""), (shown.keyless, "-keyless")):
             if part is None or not part.few:
                 continue
-            ids, sizes = digests(part.base, part.base.columns, key), part.base.sizes.astype(np.int64)
+            ids = people if part is shown else digests(part.base, part.base.columns, key)
+            sizes = part.base.sizes.astype(np.int64)
             entry = Entry(str(released.absolute()), today, mark, _name_of(key), part.base.columns, ids, sizes, part.classes)
             with atomic(folder() / f"{mark[:32]}{name}.json") as file:
                 file.write_text(json.dumps(entry.to_json()), encoding="utf-8")
@@ -238,11 +241,15 @@ def digests(base: ClassCounts, columns: Sequence[str], key: bytes) -> Digests:
         j = base.column(column)
         name = hashlib.sha256(column.encode("utf-8", "surrogatepass")).digest()[:16]
         texts = [*canonical_text(base.categories[j]).to_pylist(), None]  # the missing value has the code −1
-        hashed.append([hashlib.blake2b(_bytes(t), digest_size=16, key=key, salt=name).digest() for t in texts])
-        codes.append(np.asarray(base.codes[j]).tolist())
-    rows = (b"".join(values[code] for values, code in zip(hashed, row, strict=True)) for row in zip(*codes, strict=True))
-    joined = b"".join(hashlib.blake2b(row, digest_size=8, key=key).digest() for row in rows)
-    return np.frombuffer(joined, dtype=np.uint64)
+        each = b"".join(hashlib.blake2b(_bytes(t), digest_size=16, key=key, salt=name).digest() for t in texts)
+        hashed.append(np.frombuffer(each, dtype=np.uint8).reshape(-1, 16))
+        codes.append(np.asarray(base.codes[j]))
+    joined, width = [], 16 * len(hashed)
+    for start in range(0, base.n_classes, AT_ONCE):
+        parts = [values[c[start : start + AT_ONCE]] for values, c in zip(hashed, codes, strict=True)]
+        rows = np.concatenate(parts, axis=1).tobytes()
+        joined += [hashlib.blake2b(rows[i : i + width], digest_size=8, key=key).digest() for i in range(0, len(rows), width)]
+    return np.frombuffer(b"".join(joined), dtype=np.uint64)
 
 
 def _bytes(text: str | None) -> bytes:
