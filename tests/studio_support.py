@@ -204,7 +204,7 @@ class Watched:
         self.page.on("request", lambda r: self.asked.append(r.url))
         self.page.on("console", lambda m: self.complained.append(m.text) if m.type in ("error", "warning") else None)
         self.page.on("pageerror", lambda e: self.complained.append(str(e)))
-        self.page.set_default_timeout(600_000)
+        self.page.set_default_timeout(180_000)
         self.page.goto(f"{self.address}/enter?code={app.state.door.code}")
 
     def close(self) -> None:

@@ -179,6 +179,27 @@ def _step_on_a_phone(page: Any, name: str) -> None:
     page.set_viewport_size({"width": 1440, "height": 900})
 
 
+def _a_page_that_comes_by_itself_keeps_what_was_entered(page: Any, other: Any) -> None:
+    """What is ticked and chosen while the new page is on its way stands in it."""
+    improve, waiting = page.url, []
+    page.goto(improve.replace("/improve", "/prove"))
+    state = page.get_attribute("#page", "data-state")
+    page.route("**/prove", lambda route: waiting.append(route))
+    with page.expect_request("**/prove"):
+        other.locator("#l1-0").check()
+    page.check("input[name=no_ledger]")
+    page.select_option("#f-format", "parquet")
+    for route in waiting:
+        route.continue_()
+    page.unroute("**/prove")
+    page.wait_for_function("state => document.getElementById('page').dataset.state !== state", arg=state)
+    assert page.is_checked("input[name=no_ledger]")
+    assert page.input_value("#f-format") == "parquet"
+    page.goto(improve)
+    other.locator("#l1-1").check()
+    page.wait_for_selector(".stop.on #l1-1")
+
+
 @pytest.mark.browser
 def test_a_bad_file_is_told_in_place_and_two_windows_agree(browser: Any, studio: tuple[str, Any], tmp_path: Path) -> None:
     bad = tmp_path / "not a table.csv"
@@ -214,6 +235,7 @@ def test_a_bad_file_is_told_in_place_and_two_windows_agree(browser: Any, studio:
     other.wait_for_selector("body:not(.waiting) .stop.on #l1-1")
     assert other.locator(".stop.on #l0-2").count() == 1, "the first window's slider stays"
     page.wait_for_selector(".stop.on #l1-1")
+    _a_page_that_comes_by_itself_keeps_what_was_entered(page, other)
     other.close()
     # the studio does not answer: that stays said, the verdict is marked, and a moved slider goes back
     seen.context.set_offline(True)

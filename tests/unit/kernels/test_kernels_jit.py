@@ -132,7 +132,7 @@ loop.loop(3)
 for _ in range(3):
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.02)
-        loop.loop(20_000_000)
+        loop.loop(300_000_000)
         print("not interrupted")
     except KeyboardInterrupt:
         pass

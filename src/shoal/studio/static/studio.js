@@ -90,6 +90,7 @@ async function swap(url, options = {}, quietly = false) {
     if (!asked) document.body.classList.remove("waiting");
   }
   if (mine !== turn) return;
+  const unsent = quietly ? entries() : [];
   const next = new DOMParser().parseFromString(text, "text/html");
   const at = document.activeElement;
   const focus = at?.id;
@@ -103,10 +104,32 @@ async function swap(url, options = {}, quietly = false) {
   if (fresh) document.querySelector('meta[name="form-token"]')?.setAttribute("content", fresh.content);
   document.title = next.title;
   if (answer.redirected || (options.method ?? "GET") === "GET") history.replaceState(null, "", answer.url);
+  enter(unsent);
   if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
   for (const id of chosen) { const tab = document.getElementById(id); if (tab) tab.checked = true; }
   for (const id of open) if (id !== at?.closest?.("details")?.id) document.getElementById(id)?.setAttribute("open", "");
   begin();
+}
+
+// what a person ticked, chose or typed and has not sent: a page that comes by itself keeps it
+const FIELDS = "#page form:not([data-auto]) :is(input:not([type=hidden], [type=file]), select, textarea)[name]";
+const place_of = (field) => `${field.form.getAttribute("action")} ${field.name} ${/^(checkbox|radio)$/.test(field.type) ? field.value : ""}`;
+function changed(field) {
+  if (/^(checkbox|radio)$/.test(field.type)) return field.checked !== field.defaultChecked;
+  if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findIndex((o) => o.defaultSelected));
+  return field.value !== field.defaultValue;
+}
+function entries() {
+  return [...document.querySelectorAll(FIELDS)].filter(changed).map((f) => ({ place: place_of(f), value: f.value, checked: f.checked }));
+}
+function enter(unsent) {
+  const kept = new Map(unsent.map((one) => [one.place, one]));
+  for (const field of kept.size ? document.querySelectorAll(FIELDS) : []) {
+    const one = kept.get(place_of(field));
+    if (!one) continue;
+    if (/^(checkbox|radio)$/.test(field.type)) field.checked = one.checked;
+    else field.value = one.value;
+  }
 }
 
 function send(form, button, only) {
