@@ -188,6 +188,22 @@ def test_codes_and_sql_publish_the_same_rows(tmp_path: Path, steps: Any, unit: s
     assert pq.read_schema(tmp_path / "quick.parquet") == pq.read_schema(tmp_path / "slow.parquet")
 
 
+@pytest.mark.parametrize("kept", [None, pa.table({"age": ["<50", None], "sex": ["f", None]})], ids=["by k", "classes given"])
+@pytest.mark.parametrize("scope", ["rows", "none"])
+def test_codes_and_sql_give_a_class_map_the_same_rows(tmp_path: Path, scope: Any, kept: Any) -> None:
+    classes = pa.table({n: PEOPLE[n] for n in ("age", "sex", "id")})  # of a column that is not published, too
+    classes = classes.append_column(
+        "age\x00published", pa.array(["<50" if (a or 0) < 50 else None for a in PEOPLE["age"].to_pylist()])
+    )
+    classes = classes.append_column("sex\x00published", PEOPLE["sex"])
+    plan = Plan((Drop("id"), Constant("zip", value="NL")), Suppression(2, ("age", "sex"), scope=scope), seed=9)
+    quick, slow, quick_rows, slow_rows = both_ways(plan, PEOPLE, tmp_path, class_map=classes, kept=kept)
+    assert quick_rows == slow_rows
+    assert 0 < len(quick_rows) <= 8
+    assert (quick.changed, quick.suppressed, quick.records_in) == (slow.changed, slow.suppressed, slow.records_in)
+    assert quick.changed["sex"] == 0 < quick.changed["age"]
+
+
 def test_private_file_mode(tmp_path: Path) -> None:
     recode(Plan(), tmp_path / "o.csv")
     assert (tmp_path / "o.csv").stat().st_mode & 0o777 == 0o600

@@ -23,9 +23,9 @@ from shoal.engines.core.stored_types import can_be_former, former_fits, in_kind,
 from shoal.engines.core.threads import ahead, each, in_halves
 from shoal.engines.count.by_codes import KINDS, KeptCodes, check_gap
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow, sorted_categories
-from shoal.engines.recode.sql import suppression_columns
-from shoal.kernels.arrow import as_doubles, from_numpy, is_missing, kind_of, positions, to_numpy
-from shoal.kernels.group import group_codes, group_words
+from shoal.engines.recode.sql import PUBLISHED, as_texts, map_columns, mapped_column, not_covered, suppression_columns
+from shoal.kernels.arrow import as_doubles, from_numpy, is_missing, positions, to_numpy
+from shoal.kernels.group import Grouping, group_codes, group_words
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.kernels.order import mix, shuffled_order, start_hashes, value_hashes
 from shoal.kernels.text import canonical_text
@@ -111,11 +111,14 @@ def recode_by_codes(
     kept: Any,
     progress: Progress | None,
     at_hand: KeptCodes | None = None,
+    class_map: Any = None,
 ) -> CodedRows:
     """Read (unless all codes are at hand), apply the steps, find the rows that stay and their order."""
     by = suppression_columns(plan, names, kept)
-    stepped = {n for n in names if n in steps}
-    needed = {*stepped, *by, *([unit] if unit is not None else [])}
+    through = map_columns(class_map)
+    mapped = [n for n in names if n in through]
+    stepped = {n for n in names if n in steps and n not in mapped}
+    needed = {*stepped, *by, *through, *([unit] if unit is not None else [])}
     if at_hand and _are_at_hand(relation, names, needed, at_hand):
         coded = {n: at_hand[n] for n in needed}
         plain: dict[str, Any] = {n: _whole(Ranked(at_hand[n], None)) for n in names if n not in needed}
@@ -124,19 +127,24 @@ def recode_by_codes(
         plain = _read(relation, list(names), coded, progress)
     rows = max((sum(len(codes) for codes in c.chunks) for c in coded.values()), default=0)
     compared = {unit} - set(names)  # who is the same is asked, not in what order
-    ranked = dict(zip(coded, each(coded, rows, lambda n: Ranked(coded[n], steps.get(n), as_met=n in compared)), strict=True))
+    after = {n: steps[n] for n in stepped}
+    ranked = dict(zip(coded, each(coded, rows, lambda n: Ranked(coded[n], after.get(n), as_met=n in compared)), strict=True))
     for n in stepped:
         check_gap(n, ranked[n], coded[n])
     whole = dict(zip(ranked, each(ranked.values(), rows, _whole), strict=True))
     records = _length(whole, plain)
+    classes = _ClassMap.of(class_map, through, whole, records) if through else None
+    whole |= {n: classes.published(n) for n in mapped} if classes else {}
     stays = _stays(plan, by, whole, unit, kept, records) if by else None
     data = {n: whole[n] if n in whole else plain[n] for n in names}
     order = np.arange(records) if stays is None else np.flatnonzero(stays)
     if plan.shuffle:
         order = order[_shuffled(data, names, order, plan.seed)]
     changed = dict(zip(stepped, each(stepped, rows, lambda n: _changed(coded[n], ranked[n], stays)), strict=True))
+    changed |= {n: classes.changed(n, stays) for n in mapped} if classes else {}
     columns = [ranked[n].column if n in ranked else relation.column(n) for n in names]
-    columns = [_former(c, data[c.name], order) if c.name in stepped else c for c in columns]
+    columns = [mapped_column(relation.column(c.name), steps.get(c.name), class_map) if c.name in mapped else c for c in columns]
+    columns = [_former(c, data[c.name], order) if c.name in stepped or c.name in mapped else c for c in columns]
     return CodedRows(columns, order, data, changed, records)
 
 
@@ -209,16 +217,7 @@ def _stays(
     if records == 0:
         return np.zeros(0, np.bool_)
     columns = [whole[n] for n in by]
-    widths = [len(c.categories) + 1 for c in columns]
-    words, spaces = [], []
-    for columns_of in words_of(widths):
-        key = np.zeros(records, np.uint64)
-        for j in columns_of:
-            key *= np.uint64(widths[j])
-            key += columns[j].ranks
-        words.append(key)
-        spaces.append(math.prod(widths[j] for j in columns_of))
-    grouping = group_words(words, spaces)
+    grouping = _grouped(columns, records)
     if kept is not None:
         passes = _named(kept, by, columns, grouping.first)
     elif unit is not None:
@@ -234,11 +233,67 @@ def _stays(
 
 def _named(kept: Any, by: Sequence[str], columns: Sequence[_Ranks], first: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """For each class, whether it is among the classes named."""
-    texts = [canonical_text(normalize(kept[n], kind_of(kept[n].type))).to_pylist() for n in by]
-    named = set(zip(*texts, strict=True))
-    published = [[None, *canonical_text(c.categories).to_pylist()] for c in columns]
-    classes = zip(*[[t[r] for r in c.ranks[first]] for t, c in zip(published, columns, strict=True)], strict=True)
+    named = set(_rows_of(kept, by))
+    classes = _class_texts(columns, first)
     return np.fromiter((c in named for c in classes), np.bool_, len(first))
+
+
+def _grouped(columns: Sequence[_Ranks], records: int) -> Grouping:
+    """The rows by their ranks in these columns."""
+    widths = [len(c.categories) + 1 for c in columns]
+    words, spaces = [], []
+    for columns_of in words_of(widths):
+        key = np.zeros(records, np.uint64)
+        for j in columns_of:
+            key *= np.uint64(widths[j])
+            key += columns[j].ranks
+        words.append(key)
+        spaces.append(math.prod(widths[j] for j in columns_of))
+    return group_words(words, spaces)
+
+
+def _rows_of(table: Any, names: Sequence[str]) -> Iterator[tuple[str | None, ...]]:
+    """The rows of some columns of an Arrow table, as canonical texts."""
+    found = as_texts(table, {n: str(i) for i, n in enumerate(names)})
+    return zip(*(c.to_pylist() for c in found.columns), strict=True)
+
+
+def _class_texts(columns: Sequence[_Ranks], first: npt.NDArray[np.int64]) -> Iterator[tuple[str | None, ...]]:
+    """The values of each class, whose first rows are given, as canonical texts."""
+    texts = [[None, *canonical_text(c.categories).to_pylist()] for c in columns]
+    return zip(*[[t[r] for r in c.ranks[first]] for t, c in zip(texts, columns, strict=True)], strict=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _ClassMap:
+    """The class of each row, the values of each class, and the published ones, by column."""
+
+    ids: npt.NDArray[Any]
+    values: Mapping[str, Sequence[str | None]]
+    labels: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, table: Any, names: Sequence[str], whole: Mapping[str, _Ranks], records: int) -> _ClassMap:
+        grouping = _grouped([whole[n] for n in names], records)
+        at = {row: i for i, row in enumerate(_rows_of(table, names))}
+        classes = list(_class_texts([whole[n] for n in names], grouping.first))
+        place = np.array([at.get(c, -1) for c in classes], np.int64)
+        if (lost := int((place < 0)[grouping.ids].sum())) > 0:
+            raise not_covered(lost)
+        shown = {n: n + PUBLISHED for n in names if n + PUBLISHED in table.column_names}
+        texts = as_texts(table, {given: n for n, given in shown.items()}).take(from_numpy(place))
+        values = dict(zip(names, zip(*classes, strict=True), strict=True)) if classes else dict.fromkeys(names, ())
+        return cls(grouping.ids, values, {n: texts[n].combine_chunks() for n in shown})
+
+    def published(self, name: str) -> _Ranks:
+        coded = self.labels[name].dictionary_encode()
+        categories, rank = sorted_categories(coded.dictionary)
+        return _Ranks(narrow(rank[positions(coded.indices)][self.ids], 1, len(categories) + 1), categories)
+
+    def changed(self, name: str, stays: npt.NDArray[np.bool_] | None) -> int:
+        both = zip(self.values[name], self.labels[name].to_pylist(), strict=True)
+        differs = np.array([before != after for before, after in both], np.bool_)[self.ids]
+        return int(differs.sum() if stays is None else differs[stays].sum())
 
 
 def _shuffled(data: Mapping[str, Any], names: Sequence[str], rows: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:

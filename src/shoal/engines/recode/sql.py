@@ -58,7 +58,7 @@ def published(
     """
     more = [n for n in (unit, *originals) if n is not None and n not in names]
     mapped = [n for n in names if class_map is not None and n in class_map.column_names]
-    more += [n for n in _map_columns(class_map) if n not in names and n not in more]
+    more += [n for n in map_columns(class_map) if n not in names and n not in more]
     everything = [*names, *dict.fromkeys(more)]
     inner = cleaned(engine, relation, everything, untouched(relation, names, [*steps, *mapped, *more, *originals, *compared]))
     shaped = shaped_columns(engine, relation, names, {n: s for n, s in steps.items() if n not in mapped}, stack)
@@ -67,12 +67,8 @@ def published(
     for i, (name, item) in enumerate(zip(names, shaped, strict=True)):
         original = column(f"c{i}", "s")
         if name in mapped:
-            value: exp.Expr = column(f"q{_map_columns(class_map).index(name)}", "cm")
-            grouped = steps[name].after(item.column) if name in steps else item.column
-            labels: dict[object, str] = dict(label_texts(relation.column(name)).items())  # of the cells that stay as they were
-            labels.update(code_labels(grouped))
-            order = order_of_groups(_as_text(class_map, {name: "was", name + PUBLISHED: "is"}), relation.column(name).order)
-            after = replace(grouped, kind="text", labels=labels, order=order, coded=False, grouped=True, stored=None)
+            value: exp.Expr = column(f"q{map_columns(class_map).index(name)}", "cm")
+            after = mapped_column(item.column, steps.get(name), class_map)
         else:
             value, after = item.value, item.column
         terms.append(named(value.copy(), f"p{i}"))
@@ -88,6 +84,14 @@ def published(
     if class_map is not None:
         _join_class_map(engine, relation, query, inner, everything, class_map, stack)
     return Published(query, tuple(columns), tuple(flagged), unit is not None)
+
+
+def mapped_column(source: Column, step: ExpressionStep | None, class_map: Any) -> Column:
+    """A column after the class map."""
+    grouped = source if step is None else step.after(source)
+    labels: dict[object, str] = {**label_texts(source), **code_labels(grouped)}  # first those of cells that stay as they were
+    order = order_of_groups(as_texts(class_map, {source.name: "was", source.name + PUBLISHED: "is"}), source.order)
+    return replace(grouped, kind="text", labels=labels, order=order, coded=False, grouped=True, stored=None)
 
 
 def untouched(relation: Relation, names: Sequence[str], touched: Sequence[str]) -> set[str]:
@@ -110,7 +114,8 @@ def _differs(engine: Engine, before: exp.Expr, source: Column, after: exp.Expr, 
     return when(same, exp.convert(0), exp.convert(1))
 
 
-def _map_columns(class_map: Any) -> list[str]:
+def map_columns(class_map: Any) -> list[str]:
+    """The columns whose values together name a class of the map."""
     return [] if class_map is None else [n for n in class_map.column_names if not n.endswith(PUBLISHED)]
 
 
@@ -124,16 +129,16 @@ def _join_class_map(
     stack: ExitStack,
 ) -> None:
     """JOIN the published values of each original class; stop where a class of the data is not in the map."""
-    names = _map_columns(class_map)
+    names = map_columns(class_map)
     for name in names:
         if name not in everything:
             raise missing_column(name, list(everything), table="the table", what="column of the class map")
     text = Column("", "text")
-    table = _as_text(class_map, {n: f"k{i}" for i, n in enumerate(names)})
+    table = as_texts(class_map, {n: f"k{i}" for i, n in enumerate(names)})
     table = table.append_column("here", from_numpy(np.ones(table.num_rows, np.int64)))
     for i, name in enumerate(names):
         if name + PUBLISHED in class_map.column_names:
-            table = table.append_column(f"q{i}", _as_text(class_map, {name + PUBLISHED: "x"}).column(0))
+            table = table.append_column(f"q{i}", as_texts(class_map, {name + PUBLISHED: "x"}).column(0))
     source = stack.enter_context(engine.mapping(table))
     terms = []
     for i, name in enumerate(names):
@@ -145,12 +150,17 @@ def _join_class_map(
     lost.set("joins", [join.copy()])
     missing = engine.fetch(lost.where(is_null(column("here", "cm")), copy=False))["n"][0].as_py()
     if missing:
-        raise DataError(
-            f"the class map does not cover {missing} record(s) of the table.", hint="Count the table again and build a new map."
-        )
+        raise not_covered(missing)
 
 
-def _as_text(table: Any, names: Mapping[str, str]) -> Any:
+def not_covered(records: int) -> DataError:
+    """The error for records whose class the map does not hold."""
+    what = f"the class map does not cover {records} record(s) of the table."
+    return DataError(what, hint="Count the table again and build a new map.")
+
+
+def as_texts(table: Any, names: Mapping[str, str]) -> Any:
+    """Columns of an Arrow table as canonical texts, under new names."""
     return pa.table({new: canonical_text(normalize(table[old], kind_of(table[old].type))) for old, new in names.items()})
 
 
@@ -204,7 +214,7 @@ def _staying(
     """The classes that stay as ``k0, k1 …``, and the keys of a row of ``p`` to compare with them."""
     if kept is not None:
         text = Column("", "text")
-        table = _as_text(kept, {n: f"k{j}" for j, n in enumerate(by)})
+        table = as_texts(kept, {n: f"k{j}" for j, n in enumerate(by)})
         relation = stack.enter_context(engine.mapping(table.group_by(table.column_names).aggregate([])))
         terms = [named(engine.mapped(column(f"k{j}", "w"), text), f"k{j}") for j in range(len(by))]
         stays: exp.Expr = exp.Subquery(this=select(terms, aliased(relation, "w")))
