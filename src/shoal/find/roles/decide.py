@@ -13,7 +13,7 @@ from dataclasses import replace
 from shoal.find.finding import ColumnFacts, Evidence, EvidenceKind, Scale, ScaleGuess
 from shoal.find.identifiers import long_numbers, spread
 from shoal.find.name_words import opaque, raw_words
-from shoal.find.orders import ladder_order
+from shoal.find.orders import answers_of_opinion
 from shoal.find.roles.by_name import by_name, counted_inside, inside_a_group
 from shoal.find.roles.by_values import by_addresses, by_full_names, by_row_numbers, by_shape, by_value_topic, by_weight
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision
@@ -28,12 +28,12 @@ from shoal.model.roles import Role
 def _by_table(view: ColumnView) -> Decision | None:
     """By the kind of answers and what the table is about, if neither name nor values say anything; careful with bare codes."""
     facts, scale = view.facts, view.guess.scale
-    kind = ladder_order(facts.values)[0] if facts.kind == "text" and facts.distinct <= 12 else ""
+    answers = facts.kind == "text" and facts.distinct <= 12 and answers_of_opinion(facts.values)
     if inside_a_group(facts):
         return counted_inside(facts)
     if view.was_asked and scale is not Scale.NUMBER:
         return Decision(Role.SENSITIVE, "some did not know or refused to answer, as with questions of opinion", 0.5, "opinion")
-    if kind in ("agreement", "satisfaction", "importance", "frequency", "quality") or around_zero(facts):
+    if answers or around_zero(facts):
         topic = BY_KEY["opinion"]
         return Decision(topic.role, "its values are answers about opinions or habits", 0.55, topic.key)
     if view.battery:
