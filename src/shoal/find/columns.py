@@ -28,7 +28,7 @@ from shoal.find.scales import scale_of
 from shoal.find.topics import BY_KEY, LONG, OF_A_PERSON, Topic, speaks_of_crime, topics_beside
 from shoal.find.value_topics import spoken_of
 from shoal.find.vocabulary import folded, word_set
-from shoal.find.whole_numbers import MOST_CODES, Batteries, rated_to_ten, statement
+from shoal.find.whole_numbers import MOST_CODES, Batteries, statement
 from shoal.model.roles import Role
 
 PRIVATE_SHARE = 0.25
@@ -99,8 +99,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
                 and (
                     guess.scale is Scale.ORDERED
                     or statement(facts)
-                    or batteries.same_words(facts)
-                    or rated_to_ten(facts)
+                    or batteries.opinions(facts)
                     or (facts.declared_scale == "nominal" and not about_people)
                 ),
             )

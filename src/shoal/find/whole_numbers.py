@@ -219,7 +219,12 @@ class Batteries:
         asked = self.ranges[RATED_ALIKE] >= (BATTERY if question(facts.name) else STATEMENTS) and " " in facts.name.strip()
         stated = self.statements >= STATEMENTS and facts.distinct < FEW_CODES and statement(facts)
         alike = (asked and _range(facts) == RATED_ALIKE) or self._within_series(facts)
-        return begun or stated or alike or self.same_words(facts) or rated_to_ten(facts)
+        return begun or stated or alike or self.opinions(facts)
+
+    def opinions(self, facts: ColumnFacts) -> bool:
+        """Whether it is a question with the same marks or words for answers as others, or with marks up to ten."""
+        marks = len(raw_words(facts.name)) > QUESTION_WORDS and _range(facts) == RATED_ALIKE
+        return (marks and self.ranges[RATED_ALIKE] >= BATTERY) or self.same_words(facts) or rated_to_ten(facts)
 
     def same_words(self, facts: ColumnFacts) -> bool:
         """Whether it is one of several questions that are answered in the same words, more than yes and no."""

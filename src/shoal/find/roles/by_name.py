@@ -63,7 +63,8 @@ def by_name(view: ColumnView) -> Decision | None:
     if (known := _known_by_values(view, topic)) is not None:
         return known
     if topic.role is Role.QUASI and topic.key not in OF_A_PERSON:
-        if view.battery and _rated_statement(view.facts):
+        in_words = view.facts.kind == "text" and topic.key != "education"
+        if view.battery and (in_words or _rated_statement(view.facts)):
             why = "a statement about oneself, with the same answers in order as others: one word of it does not decide"
             return Decision(Role.SENSITIVE, why, 0.55, "opinion")
         if _asked_for_opinion(view.facts):

@@ -49,7 +49,7 @@ def _by_table(view: ColumnView) -> Decision | None:
         )
     if opaque(facts.name) and facts.distinct == 2 and view.private and view.well_named:
         return None  # a yes or no that others hardly know: nothing shows what it is
-    if opaque(facts.name) and scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE):
+    if opaque(facts.name) and (scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE) or facts.distinct <= FEWEST_CODES):
         return Decision(Role.QUASI, "its name says nothing and its values are codes, which others may know: look it up", 0.35)
     if facts.kind == "text" and facts.numbers is None and facts.distinct > FEW_VALUES:
         return Decision(Role.QUASI, "it has many values, which single people out if others know them", 0.4)
@@ -76,6 +76,8 @@ RULES: tuple[tuple[Callable[[ColumnView], Decision | None], EvidenceKind], ...] 
 """Rules with the kind of evidence they look at. The first one that recognizes the column decides."""
 
 
+FEWEST_CODES = 12
+"""Different values up to which numbers without a name are codes, also those with fractions."""
 FEW_FOUND = 0.05
 """Share of the rows that a column may find by itself before it is taken for known under any name."""
 
