@@ -99,7 +99,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
                 and (
                     guess.scale is Scale.ORDERED
                     or statement(facts)
-                    or batteries.opinions(facts)
+                    or batteries.opinions(facts, named=topic is not None)
                     or (facts.declared_scale == "nominal" and not about_people)
                 ),
             )

@@ -221,14 +221,15 @@ class Batteries:
         alike = (asked and _range(facts) == RATED_ALIKE) or self._within_series(facts)
         return begun or stated or alike or self.opinions(facts)
 
-    def opinions(self, facts: ColumnFacts) -> bool:
-        """Whether it is a question with the same marks or words for answers as others, or with marks up to ten."""
-        marks = len(raw_words(facts.name)) > QUESTION_WORDS and _range(facts) == RATED_ALIKE
-        return (marks and self.ranges[RATED_ALIKE] >= BATTERY) or self.same_words(facts) or rated_to_ten(facts)
+    def opinions(self, facts: ColumnFacts, *, named: bool = False) -> bool:
+        """Whether it is a question with the same marks or words for answers as others, or with marks up to ten.
 
-    def same_words(self, facts: ColumnFacts) -> bool:
-        """Whether it is one of several questions that are answered in the same words, more than yes and no."""
-        return _in_words(facts) and sum(self.words[folded(v)] >= BATTERY for v in facts.values) >= 3
+        If it is ``named``, one word of it says something else: then many others must have the same answers.
+        """
+        least = STATEMENTS if named else BATTERY
+        marks = len(raw_words(facts.name)) > QUESTION_WORDS and _range(facts) == RATED_ALIKE and not rarer_upwards(facts)
+        words = _in_words(facts) and sum(self.words[folded(v)] >= least for v in facts.values) >= 3
+        return (marks and self.ranges[RATED_ALIKE] >= least) or words or rated_to_ten(facts)
 
     def _within_series(self, facts: ColumnFacts) -> bool:
         """Whether several columns that differ in a running number have the range that its numbers lie in: 2 to 5 of 1 to 5."""

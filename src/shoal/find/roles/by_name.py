@@ -17,7 +17,7 @@ from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decis
 from shoal.find.roles.keys import CLUSTERED, below_zero, drawn_key, is_key
 from shoal.find.scales import reads_as_text
 from shoal.find.topics import BY_KEY, OF_A_PERSON, Topic, expanded
-from shoal.find.vocabulary import folded, word_set
+from shoal.find.vocabulary import alternatives, folded, word_set
 from shoal.find.whole_numbers import amounts, statement
 from shoal.model.roles import Role
 
@@ -46,6 +46,7 @@ MOST_DEGREES = 180
 MARKS = word_set("column_names", "marks in numbers")
 """Words for notes and for marks at school: numbers are marks."""
 PERCENT = word_set("column_names", "percentage")
+_HOW_OFTEN = re.compile(alternatives("questions", "how often"))
 _DECIMALS = re.compile(r"[.,]\d{3,}$")
 
 
@@ -63,8 +64,7 @@ def by_name(view: ColumnView) -> Decision | None:
     if (known := _known_by_values(view, topic)) is not None:
         return known
     if topic.role is Role.QUASI and topic.key not in OF_A_PERSON:
-        in_words = view.facts.kind == "text" and topic.key != "education"
-        if view.battery and (in_words or _rated_statement(view.facts)):
+        if view.battery and _rated_statement(view.facts):
             why = "a statement about oneself, with the same answers in order as others: one word of it does not decide"
             return Decision(Role.SENSITIVE, why, 0.55, "opinion")
         if _asked_for_opinion(view.facts):
@@ -89,9 +89,10 @@ def _rated_statement(facts: ColumnFacts) -> bool:
 
 
 def _asked_for_opinion(facts: ColumnFacts) -> bool:
-    """A question or statement whose answers are those of opinions or habits."""
-    few = facts.kind == "text" and facts.distinct <= MOST_RUNGS and len(raw_words(facts.name)) > LONGEST_NAME
-    return few and answers_of_opinion(facts.values)
+    """A question or statement whose answers are those of opinions or habits, or that asks how often something happens."""
+    if facts.distinct > MOST_RUNGS or len(raw_words(facts.name)) <= LONGEST_NAME:
+        return False
+    return bool(_HOW_OFTEN.search(folded(facts.name))) or (facts.kind == "text" and answers_of_opinion(facts.values))
 
 
 def _own_texts(facts: ColumnFacts) -> bool:
