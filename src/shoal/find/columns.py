@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -27,7 +27,7 @@ from shoal.find.roles.keys import SEVERAL
 from shoal.find.scales import scale_of
 from shoal.find.topics import BY_KEY, LONG, OF_A_PERSON, Topic, speaks_of_crime, topics_beside
 from shoal.find.value_topics import spoken_of
-from shoal.find.vocabulary import word_set
+from shoal.find.vocabulary import folded, word_set
 from shoal.find.whole_numbers import MOST_CODES, Batteries, statement
 from shoal.model.roles import Role
 
@@ -69,7 +69,9 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     topics = topics_beside([(f.name, f.label) for f in table])
     known = {t.key for t in topics if t is not None and t.role is Role.QUASI}
     well_named = "sex" in known and len(known) >= LEAST_QUASI
-    private, about_people = _about(topics, [f.name for f in table])
+    dummies = _dummies(bare)
+    single = [(topic, facts.name) for topic, facts in zip(topics, table, strict=True) if facts.name not in dummies]
+    private, about_people = _about([topic for topic, _ in single], [name for _, name in single])
     batteries = Batteries.of(bare)
     several = sum(f.whole and f.distinct == f.filled >= FEWEST_ROWS for f in bare) >= SEVERAL
     made = []
@@ -95,13 +97,34 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
                 well_named,
                 in_series
                 and (
-                    guess.scale is Scale.ORDERED or statement(facts) or (facts.declared_scale == "nominal" and not about_people)
+                    guess.scale is Scale.ORDERED
+                    or statement(facts)
+                    or batteries.opinions(facts, named=topic is not None)
+                    or (facts.declared_scale == "nominal" and not about_people)
                 ),
             )
         )
         guess = guess if facts.said_scale else with_scale(decision, guess)
         made.append((facts, decision, _finding(facts, decision, guess.scale, guess.order, gone)))
-    return _marked(made)
+    return _marked(made, dummies)
+
+
+LEAST_BASE, MOST_DUMMIES = 3, 100
+"""Letters of the shortest name of a column that dummies mark values of, and the most values that are marked."""
+_SIGNS = re.compile(r"[\W_]+")
+
+
+def _dummies(table: Sequence[ColumnFacts]) -> dict[str, ColumnFacts]:
+    """Columns of two values whose name is that of another column and one of its values (JobNurse marks Nurse in Job)."""
+    out: dict[str, ColumnFacts] = {}
+    base: ColumnFacts | None = None
+    for facts in sorted(table, key=lambda f: f.name):
+        if base is not None and facts.distinct <= 2 and facts.name.startswith(base.name) and facts.name != base.name:
+            if _SIGNS.sub("", folded(facts.name[len(base.name) :])) in {_SIGNS.sub("", folded(v)) for v in base.values}:
+                out[facts.name] = base
+        elif len(facts.name) >= LEAST_BASE and 2 < facts.distinct <= MOST_DUMMIES:
+            base = facts
+    return out
 
 
 def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, bool]:
@@ -170,8 +193,11 @@ def _few_codes(facts: ColumnFacts, topic: Topic | None) -> bool:
     return bare and facts.distinct < FEWEST_PHONES and (topic is None or topic.key != "phone")
 
 
-def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[ColumnFinding, ...]:
-    """The findings, with the person column and the weights marked."""
+def _marked(
+    made: list[tuple[ColumnFacts, Decision, ColumnFinding]], dummies: Mapping[str, ColumnFacts]
+) -> tuple[ColumnFinding, ...]:
+    """The findings, with the person column and the weights marked, and dummies in the role of the column that they mark."""
+    roles = {facts.name: finding.role for facts, _, finding in made}
     unit = person_column([(facts, decision) for facts, decision, _ in made])
     event = _event_time(made) if unit is not None else None
     alike = _like_the_key(made, unit) if unit is not None else frozenset()
@@ -184,6 +210,10 @@ def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[Co
             doubt = f" ('{also[0]}' repeats too: take it instead if it names the people)" if also else ""
             reason = f"{finding.reason}; people have several rows: name it as unit{doubt}"
             finding = replace(finding, mark="unit", reason=reason)
+        elif facts.name in dummies and finding.distinct > 1:
+            base = dummies[facts.name].name
+            role = Role.QUASI if roles[base] is Role.DIRECT else roles[base]
+            finding = replace(finding, role=role, reason=f"it marks one value of '{base}'", change=CHANGE[role])
         elif facts.name in alike:
             why = "its values repeat exactly as those of the column that names people: another number of theirs"
             finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.7, topic="key", hipaa=18)

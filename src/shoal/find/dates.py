@@ -19,7 +19,8 @@ _MONTH_WORDS = frozenset(m for names in MONTHS for m in names)
 _LETTERS = re.compile(r"[^\d\s.,/()\-]+")
 _MONTH = "#"
 """The sign that stands for the name of a month while a text is compared with the forms."""
-_TIME = r"([t ]+\d{1,2}[:h.]\d{2}([:.]\d{2}(\.\d+)?)?\s*([ap]m|z|[+-]\d{2}:?\d{2})?)?"
+_HALF, _ZONE = r"([ap]\.?\s?m\.?|上午|下午|午前|午後|오전|오후)", r"(z|(utc|gmt|[a-z]{3,4})?([+-]\d{1,2}(:?\d{2})?)?)"
+_TIME = rf"([t ]+({_HALF} ?)?\d{{1,2}}[:h.]\d{{2}}([:.]\d{{2}}(\.\d+)?)?\s*{_HALF}?\s*{_ZONE})?"
 _D, _M, _Y = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])", r"(1[6-9]\d{2}|2[0-4]\d{2})"
 _ANY_Y = r"(1[2-9]\d{2}|2[0-6]\d{2})"
 """Years of a whole date, also as Islamic, Persian and Buddhist calendars count them."""
@@ -27,7 +28,7 @@ _ROMAN = r"(i{1,3}|iv|vi{0,3}|ix|xi{0,2})"
 _FORMS = tuple(
     Pattern(form)
     for form in (
-        rf"{_ANY_Y}([-/.]){_M}\2{_D}{_TIME}",
+        rf"{_ANY_Y}([-/.]|\. ){_M}\2{_D}{_TIME}",
         rf"{_D}([-/. ]){_M}\2({_ANY_Y}|\d{{2}}){_TIME}",
         rf"{_D}([-/. ]){_ROMAN}\2({_Y}|\d{{2}})",
         rf"({alternatives('calendar', 'week')})\.? ?\d{{1,2}}[ ./-]+({_Y}|\d{{2}})",
@@ -60,6 +61,8 @@ def written_as_date(text: str) -> bool:
 
     >>> [written_as_date(t) for t in ("2195-05-17 7:39", "03/06/1940", "12-Mar-98", "Mar 5, 2020", "5:07", "2019Q3", "45-54")]
     [True, True, True, True, True, True, False]
+    >>> [written_as_date(t) for t in ("2026/05/08 4:48 p. m. EEST", "2021. 11. 5 오후 3:12", "2023/5/1 上午 10:22:33 GMT+8")]
+    [True, True, True]
     """
     plain = _marked(text)
     return any(c.isdecimal() for c in plain) and any(form.fullmatch(plain) for form in _FORMS)

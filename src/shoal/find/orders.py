@@ -58,6 +58,25 @@ def ladder_order(values: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     return _on_rungs(values, plain) or _on_rungs(values, _without_common(plain)) or ("", ())
 
 
+OPINIONS = ("agreement", "satisfaction", "importance", "frequency", "quality")
+"""Kinds of answers about opinions and habits."""
+MOST, LEAST_ANSWERS = 0.6, 3
+"""Share and number of different answers that stand on one ladder, from which the others are answers of it too."""
+
+
+def answers_of_opinion(values: Sequence[str]) -> bool:
+    """Whether texts are answers about opinions or habits, also if some of them are spelled as no list has them.
+
+    >>> answers_of_opinion(["agree", "disagree", "strongly agree", "cannot agree more"]), answers_of_opinion(["a", "agree"])
+    (True, False)
+    """
+    rungs = [_rungs(_plain(v)) for v in values]
+    known = max(sum(kind in ranks for ranks in rungs) for kind in OPINIONS)
+    return known >= MOST * len(values) and (
+        known >= LEAST_ANSWERS or (known == len(values) and ladder_order(values)[0] in OPINIONS)
+    )
+
+
 def _without_common(plain: dict[str, str]) -> dict[str, str]:
     """The texts without a word that most of them end or begin with: low risk, medium risk; grade: poor, grade: fair."""
     for end in (-1, 0):

@@ -204,6 +204,8 @@ def _dates(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> Sca
         return ScaleGuess(Scale.DATE)
     if topic_scale == "date" and (serial_days(facts) or unix_times(facts.numbers)):
         return ScaleGuess(Scale.DATE)
+    if written and unix_times(facts.numbers) and bool(np.all(np.mod(facts.numbers, 60) == 0)):
+        return ScaleGuess(Scale.DATE)  # seconds of whole minutes, under any name
     called = bool(words & _YEAR)
     if topic_scale in ("date", "") and (topic_scale == "date" or called or facts.distinct >= 4) and _years(facts, topic_scale):
         return ScaleGuess(Scale.DATE)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from shoal.find.finding import ColumnFacts
 from shoal.find.name_words import opaque, raw_words
-from shoal.find.vocabulary import word_set
+from shoal.find.vocabulary import folded, word_set
 
 FEW_CODES = 12
 """Whole numbers of at most as many different values may be codes of categories."""
@@ -185,6 +185,9 @@ RATED_ALIKE, SENTENCE = (1.0, 1.0), 20
 """What stands for the ranges that ratings have, and the letters of a name in words from which it is a question."""
 
 
+QUESTION_WORDS, HIGH_MARKS = 5, 0.2
+"""Words of the longest name that is not a question, and the share of 8, 9 and 10 from which numbers up to 10 are marks."""
+YES_NO = word_set("values", "yes") | word_set("values", "no") | word_set("values", "yes or no")
 FIRST_PERSON = word_set("questions", "first person")
 """Words with which people speak of themselves."""
 
@@ -197,6 +200,7 @@ class Batteries:
     series: Mapping[str, Counter[tuple[float, float]]]
     beginnings: Counter[str]
     statements: int = 0
+    words: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, table: Sequence[ColumnFacts]) -> Batteries:
@@ -206,14 +210,26 @@ class Batteries:
         series: defaultdict[str, Counter[tuple[float, float]]] = defaultdict(Counter)
         for facts, span in told:
             series[_stem(facts.name)][span] += 1
-        return cls(Counter(span for _, span in told), series, begun, sum(map(statement, table)))
+        words = Counter(folded(v) for facts in table if _in_words(facts) for v in facts.values)
+        return cls(Counter(span for _, span in told), series, begun, sum(map(statement, table)), words)
 
     def in_series(self, facts: ColumnFacts) -> bool:
         """Whether it is one of several with the same name and a running number or the same beginning, and the same answers."""
         begun = _answers(facts) and self.beginnings[_beginning(facts.name)] >= BEGUN
         asked = self.ranges[RATED_ALIKE] >= (BATTERY if question(facts.name) else STATEMENTS) and " " in facts.name.strip()
         stated = self.statements >= STATEMENTS and facts.distinct < FEW_CODES and statement(facts)
-        return begun or stated or (asked and _range(facts) == RATED_ALIKE) or self._within_series(facts)
+        alike = (asked and _range(facts) == RATED_ALIKE) or self._within_series(facts)
+        return begun or stated or alike or self.opinions(facts)
+
+    def opinions(self, facts: ColumnFacts, *, named: bool = False) -> bool:
+        """Whether it is a question with the same marks or words for answers as others, or with marks up to ten.
+
+        If it is ``named``, one word of it says something else: then many others must have the same answers.
+        """
+        least = STATEMENTS if named else BATTERY
+        marks = len(raw_words(facts.name)) > QUESTION_WORDS and _range(facts) == RATED_ALIKE and not rarer_upwards(facts)
+        words = _in_words(facts) and sum(self.words[folded(v)] >= least for v in facts.values) >= 3
+        return (marks and self.ranges[RATED_ALIKE] >= least) or words or rated_to_ten(facts)
 
     def _within_series(self, facts: ColumnFacts) -> bool:
         """Whether several columns that differ in a running number have the range that its numbers lie in: 2 to 5 of 1 to 5."""
@@ -240,6 +256,27 @@ def _answers(facts: ColumnFacts) -> bool:
     if not facts.whole or facts.numbers is None or not 3 <= facts.distinct <= 11 or opaque(facts.name):
         return False
     return float(np.min(facts.numbers)) in (-2.0, -1.0, 0.0, 1.0) and float(np.max(facts.numbers)) <= 10
+
+
+def _in_words(facts: ColumnFacts) -> bool:
+    """Whether a question has a few answers in words, none of them yes or no."""
+    few = facts.kind == "text" and 3 <= facts.distinct <= FEW_CODES and len(raw_words(facts.name)) > QUESTION_WORDS
+    return few and facts.numbers is None and YES_NO.isdisjoint(map(folded, facts.values))
+
+
+def rated_to_ten(facts: ColumnFacts) -> bool:
+    """Whether a question is answered with marks up to 10, high ones too: children and rooms are seldom as many.
+
+    >>> name = "How useful are these courses to you?"
+    >>> def asked(high): return ColumnFacts(name, "integer", [str(i) for i in range(11)], np.array([9] * 8 + [high] * 3), 99)
+    >>> rated_to_ten(asked(9)), rated_to_ten(asked(2))
+    (True, False)
+    """
+    numbers = facts.numbers
+    if numbers is None or not facts.whole or facts.distinct < 7 or len(raw_words(facts.name)) <= QUESTION_WORDS:
+        return False
+    high = float(np.asarray(facts.counts)[numbers >= 8].sum()) if len(facts.counts) == len(numbers) else 0.0
+    return float(numbers.min()) >= 0 and float(numbers.max()) == 10 and high >= HIGH_MARKS * facts.filled
 
 
 def _beginning(name: str) -> str:

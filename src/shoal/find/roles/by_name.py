@@ -11,12 +11,13 @@ import numpy as np
 from shoal.find.finding import ColumnFacts, Scale
 from shoal.find.identifiers import spread
 from shoal.find.name_words import raw_words, words_of
+from shoal.find.orders import answers_of_opinion
 from shoal.find.people import SINGLE_SHARE, names_share
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import CLUSTERED, below_zero, drawn_key, is_key
 from shoal.find.scales import reads_as_text
 from shoal.find.topics import BY_KEY, OF_A_PERSON, Topic, expanded
-from shoal.find.vocabulary import folded, word_set
+from shoal.find.vocabulary import alternatives, folded, word_set
 from shoal.find.whole_numbers import amounts, statement
 from shoal.model.roles import Role
 
@@ -36,11 +37,16 @@ LONGEST_TITLE = 12
 """Letters of the longest usual form of address: Mademoiselle."""
 LONGEST_NAME, SURE = 5, 0.85
 """Words of a name that is not a question; how sure the values must be to outrank a name."""
+MOST_RUNGS = 12
+"""Different answers that a question about an opinion has."""
 OWN_TEXTS = 0.4
 """Share of rows with a text of their own from which people typed it."""
+MOST_DEGREES = 180
+"""Whole numbers up to it are no position on earth: it has fractions, or is in metres."""
 MARKS = word_set("column_names", "marks in numbers")
 """Words for notes and for marks at school: numbers are marks."""
 PERCENT = word_set("column_names", "percentage")
+_HOW_OFTEN = re.compile(alternatives("questions", "how often"))
 _DECIMALS = re.compile(r"[.,]\d{3,}$")
 
 
@@ -57,9 +63,13 @@ def by_name(view: ColumnView) -> Decision | None:
         return None  # one harmless word in a question says nothing of its answers
     if (known := _known_by_values(view, topic)) is not None:
         return known
-    if topic.role is Role.QUASI and topic.key not in OF_A_PERSON and view.battery and _rated_statement(view.facts):
-        why = "a statement about oneself, with the same answers in order as others: one word of it does not decide"
-        return Decision(Role.SENSITIVE, why, 0.55, "opinion")
+    if topic.role is Role.QUASI and topic.key not in OF_A_PERSON:
+        if view.battery and _rated_statement(view.facts):
+            why = "a statement about oneself, with the same answers in order as others: one word of it does not decide"
+            return Decision(Role.SENSITIVE, why, 0.55, "opinion")
+        if _asked_for_opinion(view.facts):
+            why = "a question that is answered with opinions: one word of it does not decide"
+            return Decision(Role.SENSITIVE, why, 0.55, "opinion")
     if topic.role is Role.SENSITIVE and _own_texts(view.facts):
         return Decision(Role.DIRECT, "it holds long texts, which may name people", 0.6, "text", 18, Scale.TEXT)
     if view.guess.scale is Scale.DATE and topic.role is not Role.QUASI and topic.key != "technical" and topic.scale != "date":
@@ -76,6 +86,13 @@ def by_name(view: ColumnView) -> Decision | None:
 def _rated_statement(facts: ColumnFacts) -> bool:
     """A statement about oneself with more answers than yes and no."""
     return facts.distinct > 2 and statement(facts)
+
+
+def _asked_for_opinion(facts: ColumnFacts) -> bool:
+    """A question or statement whose answers are those of opinions or habits, or that asks how often something happens."""
+    if facts.distinct > MOST_RUNGS or len(raw_words(facts.name)) <= LONGEST_NAME:
+        return False
+    return bool(_HOW_OFTEN.search(folded(facts.name))) or (facts.kind == "text" and answers_of_opinion(facts.values))
 
 
 def _own_texts(facts: ColumnFacts) -> bool:
@@ -203,7 +220,7 @@ def _named_direct(view: ColumnView, topic: Topic) -> Decision | None:
         why = "its name says address, but its values are numbers: of houses, or of years there"
         return Decision(Role.QUASI, why, 0.6, "moved", None, Scale.NUMBER)
     if topic.key == "position":
-        return _direct(topic) if facts.numbers is not None or not few else None
+        return _direct(topic) if _degrees(facts) and (facts.numbers is not None or not few) else None
     if topic.key == "text":
         if not few and facts.kind == "text" and (reads_as_text(facts) or facts.distinct > 0.5 * facts.filled):
             return _direct(topic, scale=Scale.TEXT)
@@ -217,6 +234,13 @@ def _named_direct(view: ColumnView, topic: Topic) -> Decision | None:
             )
         return Decision(Role.UNDECIDED, f"its name says {topic.says}, but it has few values", 0.0, "", None, None)
     return _direct(topic)
+
+
+def _degrees(facts: ColumnFacts) -> bool:
+    """Whether values may be positions on earth: with fractions, in metres, or with signs for degrees."""
+    if facts.numbers is not None:
+        return not facts.whole or float(np.max(np.abs(facts.numbers))) > MOST_DEGREES
+    return any(re.search(r"\d[.,]\d{2}|°", v) for v in spread(facts.values))
 
 
 def _direct(topic: Topic, scale: Scale | None = None) -> Decision:

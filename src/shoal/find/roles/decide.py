@@ -13,7 +13,7 @@ from dataclasses import replace
 from shoal.find.finding import ColumnFacts, Evidence, EvidenceKind, Scale, ScaleGuess
 from shoal.find.identifiers import long_numbers, spread
 from shoal.find.name_words import opaque, raw_words
-from shoal.find.orders import ladder_order
+from shoal.find.orders import answers_of_opinion
 from shoal.find.roles.by_name import by_name, counted_inside, inside_a_group
 from shoal.find.roles.by_values import by_addresses, by_full_names, by_row_numbers, by_shape, by_value_topic, by_weight
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision
@@ -28,12 +28,12 @@ from shoal.model.roles import Role
 def _by_table(view: ColumnView) -> Decision | None:
     """By the kind of answers and what the table is about, if neither name nor values say anything; careful with bare codes."""
     facts, scale = view.facts, view.guess.scale
-    kind = ladder_order(facts.values)[0] if facts.kind == "text" and facts.distinct <= 12 else ""
+    answers = facts.kind == "text" and facts.distinct <= 12 and answers_of_opinion(facts.values)
     if inside_a_group(facts):
         return counted_inside(facts)
     if view.was_asked and scale is not Scale.NUMBER:
         return Decision(Role.SENSITIVE, "some did not know or refused to answer, as with questions of opinion", 0.5, "opinion")
-    if kind in ("agreement", "satisfaction", "importance", "frequency", "quality") or around_zero(facts):
+    if answers or around_zero(facts):
         topic = BY_KEY["opinion"]
         return Decision(topic.role, "its values are answers about opinions or habits", 0.55, topic.key)
     if view.battery:
@@ -49,7 +49,7 @@ def _by_table(view: ColumnView) -> Decision | None:
         )
     if opaque(facts.name) and facts.distinct == 2 and view.private and view.well_named:
         return None  # a yes or no that others hardly know: nothing shows what it is
-    if opaque(facts.name) and scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE):
+    if opaque(facts.name) and (scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE) or facts.distinct <= FEWEST_CODES):
         return Decision(Role.QUASI, "its name says nothing and its values are codes, which others may know: look it up", 0.35)
     if facts.kind == "text" and facts.numbers is None and facts.distinct > FEW_VALUES:
         return Decision(Role.QUASI, "it has many values, which single people out if others know them", 0.4)
@@ -76,6 +76,8 @@ RULES: tuple[tuple[Callable[[ColumnView], Decision | None], EvidenceKind], ...] 
 """Rules with the kind of evidence they look at. The first one that recognizes the column decides."""
 
 
+FEWEST_CODES = 12
+"""Different values up to which numbers without a name are codes, also those with fractions."""
 FEW_FOUND = 0.05
 """Share of the rows that a column may find by itself before it is taken for known under any name."""
 
