@@ -21,11 +21,11 @@ from shoal.errors import UnreadableError
 SAMPLE_BYTES = 1 << 18
 MOST_WEIGHED = 1 << 14
 """Bytes of lines with letters beyond ASCII that are weighed."""
-CLOSE = 8.0
+CLOSE = 9.0
 """Bits by which the cheapest reading must be better than the next."""
 REPEATS = 3
 """How often a text is weighed that many rows repeat: one repeated word must not decide alone."""
-FEW = 2
+FEW = 4
 """So many different texts with letters beyond ASCII prove little, however often they occur."""
 
 _LATIN = {
@@ -150,9 +150,9 @@ def _plain_name(page: str, raw: bytes) -> str:
 
 
 def rests_on_few(raw: bytes) -> bool:
-    """Whether the encoding of bytes that are not UTF-8 is guessed from one or two texts.
+    """Whether the encoding of bytes that are not UTF-8 is guessed from a few texts.
 
-    >>> [rests_on_few(f"Łódź;{other}".encode("iso-8859-2")) for other in ("Łódź", "Kraków", "Kraków;Gdańsk")]
+    >>> [rests_on_few(f"Łódź;{other}".encode("iso-8859-2")) for other in ("Łódź", "Kraków", "Kraków;Gdańsk;Poznań;Żary")]
     [True, True, False]
     """
     return _odd_fields(raw)[1] <= FEW
@@ -184,7 +184,7 @@ def _costs(raw: bytes) -> dict[str, tuple[float, str]]:
         text = _decoded(raw, page)
         if text is not None:
             beside = sum(
-                (a > "\x7f" and b.isalpha() and b < "\x7f") or (b > "\x7f" and a.isalpha() and a < "\x7f")
+                (a > "\x7f" and b in _ASCII_SECOND) or (b > "\x7f" and a in _ASCII_SECOND)
                 for a, b in pairwise(text)
             )
             letters = Counter(c for c in text if c > "\x7f")
@@ -193,6 +193,8 @@ def _costs(raw: bytes) -> dict[str, tuple[float, str]]:
     return found
 
 
+_ASCII_SECOND = frozenset(map(chr, (*range(0x40, 0x5C), *range(0x5D, 0x7F))))
+"""Letters and signs that are second bytes of East Asian characters, and seldom stand beside a letter of another script."""
 _LATIN_PAGES = ("cp1252", "cp1250", "iso8859_2", "cp1254", "cp1257", "mac_roman", "cp850", "cp852")
 
 
@@ -223,6 +225,7 @@ def _bits(alphabet: str) -> dict[str, float]:
     return {c: -math.log2(share / sum(shares)) for c, share in zip(alphabet, shares, strict=True)}
 
 
+_VOWELS = frozenset("aeiouáéíóúüãõâêô")
 _INSIDE, _OPENING = frozenset("’'·­-"), frozenset("“‘«„¿¡€£§©°№ºª•…–—\xa0")
 _BEFORE_DIGITS, _BEHIND_DIGITS = frozenset("€£§°…"), frozenset("¼½¾")
 
@@ -236,6 +239,7 @@ def _signs(text: str, *, script: bool) -> float:
             within = before.isalpha() and after.isalpha()
             fits = c in _INSIDE if within else not after.isalpha() or c in _OPENING
             fits = fits and not (c in _BEFORE_DIGITS and after.isalpha()) and not (c in _BEHIND_DIGITS and before.isalpha())
+            cost += 6.0 if before > "\x7f" and not before.isalpha() else 0.0
             cost += (4.0 if c in _OPENING and fits else 6.0 if fits else 12.0) + (
                 6.0 if unicodedata.category(c) in ("Sm", "Sk", "So", "Po") and c not in _OPENING else 0.0
             )
@@ -249,6 +253,8 @@ def _signs(text: str, *, script: bool) -> float:
                 cost += 3.0 if odd and before > "\x7f" else 0.0
         if (c in "þÞ" and not after.isalpha()) or (c in "ðÐ" and not before.isalpha()):
             cost += 6.0  # Icelandic words do not end or begin so; Turkish and Lithuanian ones do with the letters of these bytes
+        if (c in "ñÑ" and after.lower() not in _VOWELS) or (c in "ìù" and after.isalpha()):
+            cost += 6.0  # nor Spanish and Italian ones; Polish and Czech ones do (Toruń, Poznań, město, důl)
         before = c
     return cost
 

@@ -163,7 +163,7 @@ def transcoded(
     return target, aside
 
 
-FEW_LETTERS = "The encoding is guessed from one or two texts with letters beyond ASCII. Overrule with --read encoding=NAME."
+FEW_LETTERS = "The encoding is guessed from a few texts with letters beyond ASCII. Overrule with --read encoding=NAME."
 OPTIONS = (
     *("delimiter", "quote", "encoding", "decimal", "header", "skip", "comment", "null", "types", "dates", "rename_duplicates"),
     *MODES,
