@@ -318,7 +318,9 @@ def sample_rows(prepared: Prepared, shown: Shown | Decision, least: int, most: i
     out = []
     for group in order[np.unique(np.linspace(0, len(order) - 1, most).astype(int))] if len(order) else ():
         at, members = pick[groups.first[group]], pick[groups.ids == group]
-        row = ["missing" if (label := named[codes[at]]) is None else label for named, codes in zip(values, shown.codes, strict=True)]
+        row = [
+            "missing" if (label := named[codes[at]]) is None else label for named, codes in zip(values, shown.codes, strict=True)
+        ]
         before = [_before(prepared, name, label, members) for name, label in zip(prepared.quasi, row, strict=True)]
         out.append({"people": int(sizes[group]), "cells": list(zip(row, before, strict=True))})
     return out

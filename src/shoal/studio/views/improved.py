@@ -135,7 +135,8 @@ def _said(found: Improvement, tried: Tried) -> tuple[str, str]:
     if not tried.suppress_met:
         return f"Not yet: {percent(tried.left_out)} would be left out.", f"You allow {percent(found.policy.suppress)}."
     if not tried.loss_met:
-        return f"Not yet: {percent(tried.loss)} of the detail would be lost.", f"You allow {percent(tried.loss_limit)}."
+        who = "Shoal allows" if found.policy.loss_limit is None else "You allow"
+        return f"Not yet: {percent(tried.loss)} of the detail would be lost.", f"{who} {percent(tried.loss_limit)}."
     failed = next(v for v in tried.verdicts if not v.met)
     return "Not yet:", failed.sentence
 
