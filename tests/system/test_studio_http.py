@@ -625,3 +625,43 @@ def test_a_port_in_use_is_told(tmp_path: Path, studio: tuple[str, Any, Path]) ->
     done = subprocess.run([sys.executable, "-m", "shoal.cli", *words], capture_output=True, text=True)
     assert done.returncode == 2
     assert "is in use" in done.stderr
+
+
+def test_plans_stay_while_sliders_move_from_a_taken_one(visitor: Visitor, tmp_path: Path) -> None:
+    source = tmp_path / "some.csv"
+    rows = (f"{20 + i * 7 % 50},{'fm'[i % 2]},{'xyzw'[i % 4 if i % 9 else 3]},{'abc'[i % 3]}\n" for i in range(400))
+    source.write_text("age,sex,district,ill\n" + "".join(rows), encoding="utf-8")
+    table = visitor.bring(source)
+    ended(visitor, visitor.get(f"/t/{table}/improve"))
+    page = visitor.get(f"/t/{table}/improve")  # by now the plans of that search stand there
+    assert "What rows look like, before and after" in page.text, "local recoding is taken, and its rows are shown"
+    compared = visitor.get(f"/t/{table}/plans").text
+    assert compared.count("as fine as each group allows") == 3
+    assert "Least loss: rows before and after" in compared
+    sizes = re.findall(r'name="k" value="(\d+)"', page.text)
+    safest = sizes[-1]
+    assert int(safest) > 5
+    page = visitor.post(f"/t/{table}/plan", k=safest)
+    form = Form(page, "/levels").fields
+    age = next(name for name in form if name.startswith("level."))
+    assert form[age] != "0"
+    page = visitor.post(f"/t/{table}/levels", **{f"was.{age}": form[f"was.{age}"], age: "0"})
+    assert re.findall(r'name="k" value="(\d+)"', page.text) == sizes, "the cards are still there"
+    assert "data-job" not in page.text, "nothing is searched for again"
+    assert re.search(r"Groups under \d+ people are not shown|in groups too small to be named", page.text)
+    now = Form(page, "/goal").fields
+    page = ended(visitor, visitor.post(f"/t/{table}/goal", **{"was.k": now["was.k"], "k": str(int(safest) + 1)}))
+    page = ended(visitor, visitor.post(f"/t/{table}/goal", **{"was.k": str(int(safest) + 1), "k": safest}))
+    page = visitor.get(f"/t/{table}/improve")
+    assert re.findall(r'name="k" value="(\d+)"', page.text)[0] == safest, "a goal of that size has a search of its own"
+    visitor.post("/kept/delete", sure="1")
+
+
+def test_a_table_without_releases_and_jobs_has_no_empty_list(visitor: Visitor, tmp_path: Path) -> None:
+    source = tmp_path / "some.csv"
+    source.write_text("age,sex\n" + "".join(f"{20 + i % 5},{'fm'[i % 2]}\n" for i in range(40)), encoding="utf-8")
+    table = visitor.bring(source)
+    assert "<thead>" not in visitor.get("/kept").text
+    visitor.get(f"/t/{table}/improve")
+    assert visitor.get("/kept").text.count("<thead>") == 1
+    visitor.post("/kept/delete", sure="1")

@@ -26,7 +26,7 @@ from shoal.release.gate.count_facts import estimates, facts_of_counts
 from shoal.release.plan.decide import decide
 from shoal.release.plan.loss_limits import LOSS_LIMIT, SHARES
 from shoal.release.plan.prepare import Prepared, prepare, requirements
-from shoal.release.plan.published_classes import Shown, at_level, published, shown_at
+from shoal.release.plan.published_classes import Decision, Shown, at_level, published, shown_at
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.facts import judge, recursive_levels
 from shoal.search.full_domain.lattice import OnePlan
@@ -302,6 +302,43 @@ def _under(codes: Sequence[npt.NDArray[Any]], sizes: npt.NDArray[Any], least: in
     return int(people[people < least].sum())
 
 
+ROWS = 5
+"""Published rows that are shown."""
+NAMED = 3
+"""Values that are named of those that a published one stands for."""
+
+
+def sample_rows(prepared: Prepared, shown: Shown | Decision, least: int, most: int = ROWS) -> list[dict[str, Any]]:
+    """Rows as they would be published, from the largest to the smallest group of at least ``least``, and what they were."""
+    pick = np.flatnonzero(shown.stays)
+    groups = group_codes([codes[pick] for codes in shown.codes])
+    sizes = sum_by(groups.ids, prepared.base.sizes[pick], groups.n)
+    order = np.argsort(-sizes, kind="stable")[: int((sizes >= least).sum())]
+    values = [[*labels, "missing"] for labels in shown.labels]  # code −1 is the last
+    out = []
+    for group in order[np.unique(np.linspace(0, len(order) - 1, most).astype(int))] if len(order) else ():
+        at, members = pick[groups.first[group]], pick[groups.ids == group]
+        row = [
+            "missing" if (label := named[codes[at]]) is None else label for named, codes in zip(values, shown.codes, strict=True)
+        ]
+        before = [_before(prepared, name, label, members) for name, label in zip(prepared.quasi, row, strict=True)]
+        out.append({"people": int(sizes[group]), "cells": list(zip(row, before, strict=True))})
+    return out
+
+
+def _before(prepared: Prepared, name: str, label: str | None, members: IntArray) -> str:
+    """The values of a column that a published one stands for, in one group: those that enough people there have, never a row."""
+    base, leaves = prepared.base, prepared.hierarchies[name].leaves
+    codes = np.asarray(base.codes[base.column(name)])[members]
+    people = np.bincount(codes[codes >= 0], weights=base.sizes[members][codes >= 0])
+    common = [i for i in np.argsort(-people, kind="stable")[:NAMED] if people[i] >= prepared.policy.cells.minimum]
+    rest = int((people > 0).sum()) - len(common)
+    if not rest and [leaves[i] for i in common] in ([], [label]):
+        return ""
+    said = ", ".join(str(leaves[i]) for i in common)
+    return f"{said} and {rest:,} more" if said and rest else said or f"{rest:,} values"
+
+
 MOST = 3
 MOST_TRIES = 40
 MOST_LEFT_OUT = max(SHARES)
@@ -367,6 +404,8 @@ class NamedPlan:
     """The smallest group that it makes, which may be larger than ``k``; 0 if that was not counted."""
     says: str = ""
     """What it does for the objective of the policy."""
+    rows: Sequence[Mapping[str, Any]] = ()
+    """Some published rows, if groups get values of their own: levels do not say what those are."""
 
 
 @dataclass(frozen=True)
@@ -445,7 +484,9 @@ def _least(prepared: Prepared, policy: Policy) -> NamedPlan | None:
         return None
     gone, said = decision.suppressed(prepared.base), " ".join(n for n in decision.notes if n.startswith("Objective: "))
     name = "best for its use" if policy.objective else "least loss"
-    return NamedPlan(policy.smallest_class, {}, float(decision.loss), gone, prepared.base.n_records, name, says=said)
+    smallest = int(facts_of_counts(decision.released, asked=()).k)
+    shown = {"smallest": smallest, "says": said, "rows": sample_rows(prepared, decision, policy.smallest_class)}
+    return NamedPlan(policy.smallest_class, {}, float(decision.loss), gone, prepared.base.n_records, name, **shown)
 
 
 def _plan(prepared: Prepared, policy: Policy, k: int) -> NamedPlan:

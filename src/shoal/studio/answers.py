@@ -23,9 +23,11 @@ from shoal.api.inspect import Inspection
 from shoal.errors import DataError
 from shoal.release.policy.policy import Policy
 from shoal.studio.counting import Counters, Question, itself
+from shoal.studio.views import improved
 from shoal.studio.views.measured import copied
 from shoal.studio.workspace import Workspace
 from shoal.studio.workspace.database import Kept
+from shoal.studio.workspace.edits import is_guessed
 
 PATIENCE = 2.5
 """Seconds that a page waits for an answer."""
@@ -78,7 +80,20 @@ class Answers:
     def improvement(self, kept: Kept, policy: Policy, view: View, *given: Any) -> Any:
         """``view(improvement, *given)`` of the counts for trying levels; the levels that the policy fixes play no part in it."""
         free = replace(freed(policy), about={})
+        free = self._guessing(kept, free) or free
         return self._ask(self._question(kept, "improve", _digest(free.to_json()), free, view, given))
+
+    def _guessing(self, kept: Kept, policy: Policy) -> Policy | None:
+        """The policy that does not state the levels which Shoal guessed, if its counts are at hand and guess exactly these."""
+        rules = {c: replace(r, hierarchy=None) if is_guessed(r.hierarchy) else r for c, r in policy.quasi.items()}
+        short = replace(policy, quasi=rules)
+        with self._lock:
+            asked = self._question(kept, "improve", _digest(short.to_json()), short, improved.guessed)
+            known = self._known.get(_key(asked))
+        if known is None or not known.done() or known.exception() is not None:
+            return None
+        same = all(r is rules[c] or known.result().get(c) == r.hierarchy for c, r in policy.quasi.items())
+        return short if same else None
 
     def copied(self, source: str, target: Path, limit: int) -> None:
         """A table of a database, written to a file as it is now; not kept open."""
@@ -116,8 +131,7 @@ class Answers:
         return Question(0, kept.id, path, kind, key, policy, work, given, reading)
 
     def _ask(self, asked: Question) -> Any:
-        name = "" if asked.work is None else f"{asked.work.__module__}.{asked.work.__qualname__}"
-        key = (asked.table_id, asked.kind, asked.key, name, _digest([asked.given, asked.read]))
+        key = _key(asked)
         with self._lock:
             found = self._known.get(key)
             if found is None:
@@ -134,6 +148,11 @@ class Answers:
                 if self._known.get(key) is found:
                     del self._known[key]
             raise
+
+
+def _key(asked: Question) -> tuple[str, ...]:
+    name = "" if asked.work is None else f"{asked.work.__module__}.{asked.work.__qualname__}"
+    return (asked.table_id, asked.kind, asked.key, name, _digest([asked.given, asked.read]))
 
 
 def _lists(given: Any) -> dict[str, list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +25,7 @@ from shoal.studio.policy_changes import (
     is_taken,
     keep_of,
     levels_of,
+    reached,
     search_of,
     use_of,
     used,
@@ -50,11 +51,13 @@ def create_router(studio: Studio) -> APIRouter:
     @router.get("/t/{table_id}/plans")
     def plans(request: Request, table_id: str) -> Response:
         at = here(studio, table_id)
-        named = named_plans(at, search_of(studio, at, begin=False)) if at.policy.quasi else []
+        job = search_of(studio, at, begin=False) if at.policy.quasi else policy_changes.NONE_YET
+        named, least = named_plans(at, job), policy_changes.least_plan(at, job)
         levels = [p["levels"] for p in named]
         columns = studio.answers.improvement(at.kept, at.policy, improved.compared, levels) if named else []
         rows = studio.answers.improvement(at.kept, at.policy, improved.samples, levels, [p["k"] for p in named]) if named else []
-        told = {"plans": named, "columns": columns, "samples": list(zip(named, rows, strict=True))}
+        samples = [(least, least["rows"])] if least and least.get("rows") else []
+        told = {"plans": named, "least": least, "columns": columns, "samples": [*samples, *zip(named, rows, strict=True)]}
         return table_page(request, studio, at, "improve", template="plans.html", **told)
 
     def changing(path: str, change: Change) -> None:
@@ -64,6 +67,8 @@ def create_router(studio: Studio) -> APIRouter:
                 change_policy(studio, table_id, lambda at: change(at, fields), fields.get("seen", ""))
             except Conflict as error:
                 return improve_page(request, studio, table_id, error)
+            if change is policy_changes.goal and (at := here(studio, table_id)).policy.quasi:
+                search_of(studio, at, exact=True)
             return f"/t/{table_id}/improve"
 
     changing("levels", lambda at, fields: policy_changes.levels(studio, at, fields))
@@ -119,10 +124,10 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         gone, share = least["suppressed"], least["suppressed"] / least["records"]
         told |= {
             "tried": {"met": True, "suppressed": gone}, "met_count": (asked, asked), "verdicts": [],
-            "said": (f"Everyone hides among at least {least['k']:,}.", improved.left_out_words(gone)),
-            "cells": improved.cells(at.policy, (least["k"], True), (least["loss"], None, True), (share, gone, True)),
+            "said": (f"Everyone hides among at least {least['reached']:,}.", improved.left_out_words(gone)),
+            "cells": improved.cells(at.policy, (least["reached"], True), (least["loss"], None, True), (share, gone, True)),
         }  # fmt: skip
-        rest = {**NOTHING_MORE, "effect_of": column}
+        rest = {**NOTHING_MORE, "effect_of": column, "rows": least.get("rows", [])}
     better = min((p["loss"] for p in plans), default=float("inf"))  # a way that loses more than a plan on the page does not help
     ways = [w for w in rest["ways"] if w["loss"] <= better + 1e-9]
     offers = [{**o, "number": i, "button": policy_changes.actionable(o)} for i, o in enumerate(job.found.get("offers", []))]
@@ -168,12 +173,7 @@ def named_plans(at: Here, job: Job) -> list[dict[str, Any]]:
     """The plans that a search gave names, with their sign, and whether the policy asks for it."""
     found, levels = job.found.get("plans", []), job.found.get("hierarchies", {})
     named = [p for p in found if p["name"]]
-    return [{**p, "taken": is_taken(at, p, levels), "mark": MARKS[p["name"]], "reached": _reached(p)} for p in named]
-
-
-def _reached(plan: Mapping[str, Any]) -> int:
-    """The smallest group of a plan; searches of earlier versions kept only the size that they searched for."""
-    return int(plan.get("smallest") or plan["k"])
+    return [{**p, "taken": is_taken(at, p, levels), "mark": MARKS[p["name"]], "reached": reached(p)} for p in named]
 
 
 def _attacks(studio: Studio, at: Here) -> dict[str, Any] | None:
@@ -193,7 +193,7 @@ def _attacks(studio: Studio, at: Here) -> dict[str, Any] | None:
 def _frontier(at: Here, job: Job) -> list[Markup] | None:
     found = job.found.get("plans", [])
     points = [
-        {"k": _reached(p), "loss": p["loss"], "name": p["name"], "chosen": is_taken(at, p, job.found.get("hierarchies", {}))}
+        {"k": reached(p), "loss": p["loss"], "name": p["name"], "chosen": is_taken(at, p, job.found.get("hierarchies", {}))}
         for p in found
     ]
     if len({p["k"] for p in points}) < 2:

@@ -214,20 +214,23 @@ _without_k = lru_cache(maxsize=64)(edits.without_k)
 NONE_YET = Job("", "", "plans", "cancelled", {}, 0.0, "", {}, "Nobody has searched for plans yet.", "", 0.0, 0.0, 0.0)
 
 
-def search_of(studio: Studio, at: Here, *, again: bool = False, begin: bool = True) -> Job:
+def search_of(studio: Studio, at: Here, *, again: bool = False, begin: bool = True, exact: bool = False) -> Job:
     """The search for plans under this policy; started if there is none yet, unless the user may change nothing.
 
-    Choosing a plan sets the group size; the search that found the plan stays visible.
+    Choosing a plan sets the group size; the search that found the plan stays visible, also when sliders are moved from there.
+    An ``exact`` one searched for this group size itself.
     """
     free = _freed(at.step.policy, at.step.locked)
     asked: dict[str, Any] = {"policy": free, "locked": list(at.step.locked)}
     if not again:
         rest = _without_k(free)
-        for job in studio.workspace.jobs.of_table(at.kept.id, "plans"):
+        jobs = studio.workspace.jobs.of_table(at.kept.id, "plans")
+        for job in jobs:
             if job.asked == asked:
                 return job
+        for job in jobs if not exact else ():
             same = job.asked["locked"] == asked["locked"] and _without_k(job.asked["policy"]) == rest
-            if same and any(is_taken(at, plan, job.found.get("hierarchies", {})) for plan in job.found.get("plans", [])):
+            if same and any(plan["name"] and plan["k"] == at.policy.smallest_class for plan in job.found.get("plans", [])):
                 return job
     if not begin:
         return NONE_YET
@@ -255,7 +258,13 @@ def least_plan(at: Here, job: Job) -> dict[str, Any] | None:
     if found is None:
         return None
     free = all(r.min_level is None and r.max_level is None for r in at.policy.quasi.values())
-    return {**found, "taken": free and at.policy.method == "best" and found["k"] == at.policy.smallest_class}
+    taken = free and at.policy.method == "best" and found["k"] == at.policy.smallest_class
+    return {**found, "taken": taken, "mark": "●", "reached": reached(found)}
+
+
+def reached(plan: Mapping[str, Any]) -> int:
+    """The smallest group of a plan; searches of earlier versions kept only the size that they searched for."""
+    return int(plan.get("smallest") or plan["k"])
 
 
 def levels_of(at: Here, heights: Mapping[str, int]) -> dict[str, int]:

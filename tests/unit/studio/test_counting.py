@@ -16,9 +16,11 @@ from shoal.errors import AmbiguousColumnError, DataError, EmptyTableError, Inter
 from shoal.release.policy.policy import Policy
 from shoal.report.charts import Chart, svg
 from shoal.studio import counting
+from shoal.studio.answers import Answers, patience
 from shoal.studio.counting import Counters, Kept, Question, itself, serve
 from shoal.studio.views import improved, measured
 from shoal.studio.views.measured import draw
+from shoal.studio.workspace import Workspace, edits
 
 ASKED = Policy.of(quasi=["age", "sex"], insensitive=["n"], k=3, allow={"suppress": 1})
 
@@ -161,3 +163,36 @@ def test_the_process_that_is_ready_gets_the_first_table(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         counters.ask(Question(0, "a", source, "columns", work=pid_of)).result(5)
     assert not counters._counters[0].started, "what was closed is not started again"
+
+
+def test_levels_that_are_stated_as_they_were_guessed_are_not_counted_again(tmp_path: Path) -> None:
+    source = tmp_path / "few.csv"
+    source.write_text("age,sex\n" + "".join(f"{20 + i % 30},{'fm'[i % 2]}\n" for i in range(300)), encoding="utf-8")
+    with Workspace(tmp_path / "kept") as workspace:
+        with workspace.files.incoming("a" * 16) as arrived:
+            arrived.write_bytes(source.read_bytes())
+            kept = workspace.tables.add(arrived, "few.csv")
+        answers = Answers(workspace, processes=1)
+        patience.set(600)
+        asked: list[str] = []
+        counters = answers._counters
+        ask = counters.ask
+        counters.ask = lambda question: (asked.append(question.key), ask(question))[1]  # type: ignore[method-assign]
+        try:
+            text = "roles: {quasi: {age: {}, sex: {}}}\nrequire: {k: 5}\n"
+            before = Policy.parse(text)
+            guessed = answers.improvement(kept, before, improved.guessed)
+            now = Policy.parse(edits.with_levels(text, {"age": 1, "sex": 0}, guessed))
+            assert now.quasi["age"].hierarchy == guessed["age"]
+            found = answers.improvement(kept, now, improved.met, {"age": 1, "sex": 0})
+            assert len(set(asked)) == 1, "the same counts answer"
+            other = {**guessed["age"], "widths": [10]}
+            moved = Policy.parse(edits.with_levels(text, {"age": 1, "sex": 0}, {**guessed, "age": other}))
+            answers.improvement(kept, moved, improved.met, {"age": 1, "sex": 0})
+            assert len(set(asked)) == 2, "other levels are counted"
+            own = {name: value for name, value in guessed["age"].items() if name != "why"}
+            stated = Policy.parse(edits.with_levels(text, {"age": 1, "sex": 0}, {**guessed, "age": own}))
+            assert answers.improvement(kept, stated, improved.met, {"age": 1, "sex": 0}) == found
+            assert len(set(asked)) == 3, "levels that a person stated stay"
+        finally:
+            answers.close()

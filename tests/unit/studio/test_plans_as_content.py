@@ -160,3 +160,20 @@ def test_an_offer_that_leaves_out_several_columns_can_be_taken(monkeypatch: pyte
     for number in ("0", "4"):
         with pytest.raises(UsageError, match="not there any more"):
             policy_changes.offer(None, at, {"number": number})  # type: ignore[arg-type]
+
+
+def test_rows_of_local_recoding_are_rows_of_its_release() -> None:
+    text = ASKED.replace("method: lattice\n", "").replace("suppress: 0.05", "suppress: 0")
+    policy = Policy.parse(text)
+    least = find_plans(prepare(shoal.open(crowd()), policy)).least
+    assert least is not None
+    written = shoal.anonymize(crowd(), policy).to_pandas()[list(policy.quasi)]
+    people = Counter(written.itertuples(index=False, name=None))
+    assert least.smallest == min(people.values())
+    assert [row["people"] for row in least.rows] == [people[tuple(after for after, _ in row["cells"])] for row in least.rows]
+    assert [row["people"] for row in least.rows][:: len(least.rows) - 1] == [max(people.values()), least.smallest]
+    merged = [before for row in least.rows for _, before in row["cells"] if before]
+    assert merged, "what a published value stands for is shown"
+    rare = {job for job, n in Counter(crowd()["job"].to_pylist()).items() if n < 5}
+    assert rare, "some jobs are too rare to be named"
+    assert not any(job in before.replace(" and ", ", ").split(", ") for job in rare for before in merged)

@@ -36,3 +36,16 @@ def test_the_map_takes_the_first_measure_that_shows_something() -> None:
     assert "one of a kind when both and" in shown(fewer)["pairs"]["words"]
     alike = dict(zip("ab", zip(*(pair for pair in product("xy", "xy") for _ in range(50)), strict=True), strict=True))
     assert "one of a kind when both are known" in shown({c: list(v) for c, v in alike.items()})["pairs"]["words"]
+
+
+def test_where_few_are_singled_out_the_headline_names_what_singles_out_half_of_them() -> None:
+    rng = np.random.default_rng(5)
+    table = {"a": rng.integers(0, 30, 6000), "b": rng.integers(0, 6, 6000), "c": rng.zipf(2.5, 6000) % 9}
+    measured = shoal.measure(table, quasi=list(table))
+    assert 0 < measured.unique < 600
+    pair = max(s.unique for s in measured.subsets(2) if len(s.columns) == 2)
+    assert pair < measured.unique / 2, "no two columns do it"
+    found = shown(table)["said"]
+    assert found[0] == "A, b and c give people away:"
+    few = {**table, "d": ["x"] * 6000}
+    assert shown(few)["said"][0] == "A, b and c give people away:", "a column that adds nobody is not named"

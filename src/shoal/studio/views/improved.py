@@ -9,21 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from shoal.api.improvement import Improvement, Tried, effect, path, ways
+from shoal.api.improvement import ROWS, Improvement, Tried, effect, path, sample_rows, ways
 from shoal.hierarchies.lint import LevelPreview
 from shoal.hierarchies.published_labels import REST
-from shoal.kernels.group import group_codes
-from shoal.model.counts.classes import IntArray
 from shoal.release.policy.policy import Policy
 from shoal.report.charts import Chart, before_after, rising
 from shoal.report.numbers import number, percent
 from shoal.studio import words
 from shoal.studio.views.measured import PHONE
-
-ROWS = 5
-"""Published rows that are shown."""
-NAMED = 3
-"""Values that are named of those that a published one stands for."""
 
 
 def heights(found: Improvement) -> dict[str, int]:
@@ -58,7 +51,7 @@ def shown(found: Improvement, levels: Mapping[str, int]) -> dict[str, Any]:
         "stops": {name: _stops(found, name, level) for name, level in levels.items()},
         "asked_k": max(found.policy.smallest_class, 2),
         "asked_out": f"{100 * found.policy.suppress:g}",
-        "least": found.policy.cells.minimum,
+        "smallest_named": found.policy.cells.minimum,
         "verdicts": [
             {"met": v.met, "sentence": v.sentence, "found": None if v.found is None else number(v.found)} for v in tried.verdicts
         ],
@@ -82,6 +75,10 @@ def samples(found: Improvement, plans: Sequence[Mapping[str, int]], sizes: Seque
     return [_rows(found, found.at(levels), k, 3) for levels, k in zip(plans, sizes, strict=True)]
 
 
+def _rows(found: Improvement, tried: Tried, least: int, most: int = ROWS) -> list[dict[str, Any]]:
+    return [] if tried.shown is None else sample_rows(found.prepared, tried.shown, least, most)
+
+
 def more(found: Improvement, levels: Mapping[str, int], column: str) -> dict[str, Any]:
     """What may come a moment later: ways out, who is left out, the path from raw to safe, a column and rows before and after."""
     tried = found.at(levels)
@@ -96,37 +93,6 @@ def more(found: Improvement, levels: Mapping[str, int], column: str) -> dict[str
         "effect": _effect(found, name, tried),
         "rows": _rows(found, tried, found.policy.smallest_class) if tried.met else [],
     }
-
-
-def _rows(found: Improvement, tried: Tried, least: int = 0, most: int = ROWS) -> list[dict[str, Any]]:
-    """Rows as they would be published, from the largest to the smallest group of at least ``least``, and what they were."""
-    if tried.shown is None:
-        return []
-    pick = np.flatnonzero(tried.shown.stays)
-    groups = group_codes([codes[pick] for codes in tried.shown.codes])
-    sizes = np.bincount(groups.ids, weights=found.prepared.base.sizes[pick], minlength=groups.n).astype(np.int64)
-    order = np.argsort(-sizes, kind="stable")[: int((sizes >= least).sum())]
-    values = [[*labels, "missing"] for labels in tried.shown.labels]  # code −1 is the last
-    out = []
-    for group in order[np.unique(np.linspace(0, len(order) - 1, most).astype(int))] if len(order) else ():
-        at, members = pick[groups.first[group]], pick[groups.ids == group]
-        row = [named[codes[at]] for named, codes in zip(values, tried.shown.codes, strict=True)]
-        before = [_before(found, name, label, members) for name, label in zip(found.heights, row, strict=True)]
-        out.append({"people": int(sizes[group]), "cells": list(zip(row, before, strict=True))})
-    return out
-
-
-def _before(found: Improvement, name: str, label: str, members: IntArray) -> str:
-    """The values of a column that a published one stands for, in one group: those that enough people there have, never a row."""
-    base, leaves = found.prepared.base, found.prepared.hierarchies[name].leaves
-    codes = np.asarray(base.codes[base.column(name)])[members]
-    people = np.bincount(codes[codes >= 0], weights=base.sizes[members][codes >= 0])
-    common = [i for i in np.argsort(-people, kind="stable")[:NAMED] if people[i] >= found.policy.cells.minimum]
-    rest = int((people > 0).sum()) - len(common)
-    if not rest and [leaves[i] for i in common] in ([], [label]):
-        return ""
-    said = ", ".join(str(leaves[i]) for i in common)
-    return f"{said} and {rest:,} more" if said and rest else said or f"{rest:,} values"
 
 
 def _most_changed(found: Improvement, levels: Mapping[str, int]) -> str:
@@ -169,7 +135,8 @@ def _said(found: Improvement, tried: Tried) -> tuple[str, str]:
     if not tried.suppress_met:
         return f"Not yet: {percent(tried.left_out)} would be left out.", f"You allow {percent(found.policy.suppress)}."
     if not tried.loss_met:
-        return f"Not yet: {percent(tried.loss)} of the detail would be lost.", f"You allow {percent(tried.loss_limit)}."
+        who = "Shoal allows" if found.policy.loss_limit is None else "You allow"
+        return f"Not yet: {percent(tried.loss)} of the detail would be lost.", f"{who} {percent(tried.loss_limit)}."
     failed = next(v for v in tried.verdicts if not v.met)
     return "Not yet:", failed.sentence
 

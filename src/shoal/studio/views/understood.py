@@ -102,7 +102,7 @@ def _culprit(m: Measurement, worst: str) -> tuple[str, str, str]:
     found = _telling(m) if m.knows_subsets else None
     if found is None or not found.unique:
         return f"Only {words.several(m.quasi)} together give people away:", f"they single out {m.unique:,}.", "risk"
-    share = percent(found.unique / m.crowds.n_members)
+    share = percent(found.unique / m.crowds.n_members).replace(" ", "\u00a0")
     name = words.several(found.columns)
     if len(found.columns) > words.MOST_NAMED:
         return "It takes many columns to give people away:", f"{len(found.columns)} together single out {share}.", "risk"
@@ -112,13 +112,14 @@ def _culprit(m: Measurement, worst: str) -> tuple[str, str, str]:
 
 
 def _telling(m: Measurement) -> Subset | None:
-    """Few columns that single out a tenth of the people; if all together do not, the worst two.
+    """Few columns that single out a tenth of the people; if all together do not, half of those whom all single out.
 
     Sets of up to three columns are all looked at, as far as that is quick; a larger one grows by the column that adds most.
     """
-    wanted = max(1, math.ceil(TENTH * m.crowds.n_members))
+    wanted = math.ceil(TENTH * m.crowds.n_members)
+    wanted = wanted if m.unique >= wanted else math.ceil(m.unique / 2)
     tried = m.subsets()
-    if m.unique < wanted or not tried:
+    if not tried:
         return next(iter(m.worst_subsets(1, up_to=2)), None)
     sizes = sorted({len(s.columns) for s in tried})
     for size in sizes:
