@@ -22,7 +22,7 @@ def source(cells: int, *node: int) -> Source:
 
 def asked(base: int, *nodes: tuple[int, int]) -> Sources:
     """Sources of so many cells that were asked for these nodes once."""
-    made = Sources(source(base), [0, 1])
+    made = Sources(source(base), [0, 1], (6, 6))
     for node in nodes:
         made.used(node, made.base, base, lambda: source(base))
     return made

@@ -55,7 +55,7 @@ class Evaluator:
             entries=tuple((s.cells, s.values, s.counts) for s in checks.sensitive),
         )
         self.order = prefix_order(problem)
-        self._sources = Sources(base, self.order)
+        self._sources = Sources(base, self.order, problem.heights)
         most = max((len(e[0]) for e in base.entries), default=0)
         self._order = np.empty(most, dtype=np.int32)
         self._pointer = np.empty(n_cells + 3, dtype=np.int64)  # each cell a group, one of those left out, and the end

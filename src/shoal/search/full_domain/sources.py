@@ -18,6 +18,7 @@ import numpy.typing as npt
 from shoal.kernels.order import sorted_order
 from shoal.model.counts.classes import IntArray
 from shoal.search.kernels.group_cells import lost_by_code
+from shoal.search.kernels.nodes import LowerSet
 from shoal.search.problem.column_blocks import Block
 from shoal.search.problem.problem import Node, Problem
 
@@ -68,13 +69,13 @@ class Source:
 class Sources:
     """The copies made so far."""
 
-    def __init__(self, base: Source, order: Sequence[int]) -> None:
+    def __init__(self, base: Source, order: Sequence[int], heights: Node) -> None:
         self.base = base
         self._first = base
         half = len(order) - len(order) // 2
         self._exact = [j in order[:half] for j in range(len(order))]
         self._kept: OrderedDict[Node, Source] = OrderedDict()
-        self._useless: list[Node] = []
+        self._useless = LowerSet(heights)  # a copy at such a node had too many cells: a finer one has no fewer
         self._asked: set[Node] = set()
         self._held = 0
         self._list()
@@ -87,7 +88,7 @@ class Sources:
         for key in self._near(node):
             if key == node or source.n_cells <= FEW:
                 break
-            if key in self._kept or key not in self._asked or self._is_useless(key):
+            if key in self._kept or key not in self._asked or key in self._useless:
                 continue
             start = self._best(key)
             if start.n_cells > DEAR * source.n_cells:
@@ -97,12 +98,8 @@ class Sources:
                 self._keep(key, made)
                 source = made
             else:
-                self._useless.append(key)
+                self._useless.add(key)
         return source
-
-    def _is_useless(self, key: Node) -> bool:
-        """Whether a copy at a node at or above this one had too many cells: a finer one has no fewer."""
-        return bool(self._useless) and bool(np.all(np.less_equal(key, self._useless), axis=1).any())
 
     def start_from(self, source: Source) -> None:
         """Use this order of the base cells from now on instead of the one before; copies stay as they are."""
