@@ -210,10 +210,10 @@ def _marked(
             doubt = f" ('{also[0]}' repeats too: take it instead if it names the people)" if also else ""
             reason = f"{finding.reason}; people have several rows: name it as unit{doubt}"
             finding = replace(finding, mark="unit", reason=reason)
-        elif facts.name in dummies and finding.distinct > 1:
-            base = dummies[facts.name].name
-            role = Role.QUASI if roles[base] is Role.DIRECT else roles[base]
-            finding = replace(finding, role=role, reason=f"it marks one value of '{base}'", change=CHANGE[role])
+        elif (marked := dummies.get(facts.name)) is not None and finding.distinct > 1:
+            role = Role.QUASI if roles[marked.name] is Role.DIRECT else roles[marked.name]
+            if role is Role.QUASI or finding.role not in (Role.QUASI, Role.DIRECT):  # never less careful than its own name
+                finding = replace(finding, role=role, reason=f"it marks one value of '{marked.name}'", change=CHANGE[role])
         elif facts.name in alike:
             why = "its values repeat exactly as those of the column that names people: another number of theirs"
             finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.7, topic="key", hipaa=18)

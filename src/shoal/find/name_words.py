@@ -79,6 +79,7 @@ def telling(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(w for w in words[:rate] if w not in LITTLE) or words
 
 
+@lru_cache(maxsize=50_000)
 def opaque(name: str) -> bool:
     """Whether a name is a bare code that says nothing: ``V12``, ``CH03``, ``q5_2``, ``x``.
 

@@ -77,6 +77,13 @@ def test_a_dummy_has_the_role_of_the_column_of_which_it_marks_a_value() -> None:
     assert "marks one value" not in reasons["SexPolitics"]
 
 
+def test_a_dummy_is_never_less_careful_than_its_own_name() -> None:
+    table = columns(Brk=pick(*TURKISH, "Sex"))
+    table["BrkSex"] = [int(v == "Sex") for v in table["Brk"]]
+    assert roles({"Brk": table["Brk"]}) == {"Brk": "sensitive"}
+    assert roles(table)["BrkSex"] == "quasi"
+
+
 def test_seconds_of_whole_minutes_are_times_and_no_money() -> None:
     table = columns(
         xpoc=lambda r, i: 1_685_000_000 // 60 * 60 + 60 * r.randrange(50_000), ypoc=lambda r, i: 500 * r.randrange(2, 900)
