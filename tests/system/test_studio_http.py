@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
@@ -271,6 +272,32 @@ def test_the_reader_asks_and_its_repairs_are_shown_and_overruled(visitor: Visito
     assert "bad_lines: set-aside" in visitor.get(f"/t/{table}/policy.yml").text, "the command line reads it in the same way"
     assert visitor.post(f"/t/{table}/read", option="delimiter", value=";").status_code == 400
     assert visitor.get(f"/t/{table}/improve").status_code == 200
+    visitor.post("/kept/delete", sure="1")
+
+
+def test_the_code_page_the_sheet_and_the_names_can_be_chosen(visitor: Visitor, tmp_path: Path) -> None:
+    towns = "".join(f"{20 + i % 9};{'fm'[i % 2]};{('Plzeň', 'Děčín')[i % 2]}\n" for i in range(60))
+    doubtful = ("age;sex;town\n" + towns).encode("cp1250")
+    book = openpyxl.Workbook()
+    book.active.append(["ward", "beds"])  # type: ignore[union-attr]
+    book.active.append(["A", 4])  # type: ignore[union-attr]
+    people = book.create_sheet("People 2024")
+    for row in [["age", "sex"], *([20 + i % 9, "fm"[i % 2]] for i in range(60))]:
+        people.append(row)
+    book.save(tmp_path / "two.xlsx")
+    nameless = "".join(f"{'fm'[i % 2]},{'ABC'[i % 3]},ill\n" for i in range(60)).encode()
+    for name, content, option, value in (
+        ("towns.csv", doubtful, "encoding", "cp1250"),
+        ("two.xlsx", (tmp_path / "two.xlsx").read_bytes(), "sheet", "People 2024"),
+        ("nameless.csv", nameless, "header", "false"),
+    ):
+        asked = visitor.http.post("/tables", data={"token": visitor.token()}, files={"file": (name, content)})
+        place = re.search(r"/t/([0-9a-f]{16})/read", asked.text)
+        assert place is not None, asked.text
+        assert f'value="{value}"' in asked.text
+        visitor.post(f"/t/{place[1]}/read", option=option, value=value)
+        assert "60" in visitor.get(f"/t/{place[1]}/measure").text
+    assert visitor.post(f"/t/{place[1]}/read", option="encoding", value="no-such").status_code == 400
     visitor.post("/kept/delete", sure="1")
 
 

@@ -56,6 +56,7 @@ class Reading(TypedDict, total=False):
     bad_lines: Literal["refuse", "set-aside"] | None
     quoted_empty: Literal["missing", "text"] | None
     tables: Literal["keep"] | None
+    groups: Literal["set-aside", "keep"] | None
     null: str | Sequence[str] | None
     types: Mapping[str, str] | None
     dates: Mapping[str, str] | None
@@ -238,11 +239,11 @@ def open(
     delimiter, quote, encoding, decimal, header, null, dates : optional
         How a CSV file is read, where the guess is wrong; ``dates`` are forms by column: ``{"born": "%d.%m.%Y"}``. ``header`` may
         be the number of the line that holds the names.
-    skip, comment, totals, units, notes, bad_lines, quoted_empty, tables : optional
+    skip, comment, totals, units, notes, bad_lines, quoted_empty, tables, groups : optional
         What of a CSV file or workbook is not a record: lines before the names; the sign that begins comments (``"none"``: no
         line is one); rows of totals and units and notes below the table (``"set-aside"`` or ``"keep"``); lines with too few or
         too many fields (``"refuse"`` or ``"set-aside"``); whether ``""`` is a missing value or a text; ``tables="keep"`` reads
-        several tables below or beside one another as one.
+        several tables below or beside one another as one; headings of groups of records (``"set-aside"`` or ``"keep"``).
     types : mapping of column to kind, optional
         ``{"zip": "text"}``.
     sheet : str or int, optional

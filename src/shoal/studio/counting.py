@@ -7,6 +7,7 @@ when it is first needed and kept as long as it is among those last used.
 
 from __future__ import annotations
 
+import codecs
 import gc
 import itertools
 import os
@@ -169,6 +170,10 @@ ANSWERS = {
     ("bad_lines", "refuse"): "Refuse such a file",
     ("quoted_empty", "text"): "Read them as empty texts",
     ("tables", "keep"): "Read all rows as one table",
+    ("groups", "set-aside"): "Leave such headings out",
+    ("groups", "keep"): "Read them as records",
+    ("header", "1"): "The first line holds the names",
+    ("header", "false"): "The first line is a record",
     ("rename_duplicates", "true"): "Number the doubled names",
     ("rename_duplicates", "false"): "Refuse doubled names",
     ("comment", "none"): "Read them as records",
@@ -177,14 +182,27 @@ ANSWERS = {
 """Options of reading that a person may choose in the studio, and what each means."""
 
 
+def answer_of(option: str, value: str) -> str | None:
+    """What a choice means in words; None if the studio does not know it.
+
+    >>> answer_of("encoding", "cp1250"), answer_of("encoding", "NAME"), answer_of("sheet", "People")
+    ('Read it as cp1250', None, "Read sheet 'People'")
+    """
+    if option == "sheet" and value != "NAME":
+        return f"Read sheet '{value}'"
+    with suppress(LookupError):
+        return f"Read it as {value}" if option == "encoding" and codecs.lookup(value) else ANSWERS.get((option, value))
+    return None
+
+
 def offered(hint: str) -> list[tuple[str, str, str]]:
     """The options of reading that a message names, each with its words.
 
     >>> offered("Pass --read totals=set-aside to leave it out, or --read totals=keep to read it as a record.")[1]
     ('totals', 'keep', 'Read them as records')
     """
-    found = re.findall(r"--read (\w+)=([\w-]+)", hint)
-    return [(name, value, ANSWERS[name, value]) for name, value in found if (name, value) in ANSWERS]
+    found = [(a or c, b or d) for a, b, c, d in re.findall(r'--read (?:"(\w+)=([^"]+)"|(\w+)=([\w-]+))', hint)]
+    return [(name, value, words) for name, value in found if (words := answer_of(name, value))]
 
 
 def _shown(source: str) -> str:

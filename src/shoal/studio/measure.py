@@ -15,7 +15,7 @@ from shoal.find import Scale
 from shoal.model.roles import Role
 from shoal.release.policy.presets import PRESETS
 from shoal.studio import policy_changes, words
-from shoal.studio.counting import ANSWERS, offered
+from shoal.studio.counting import answer_of, offered
 from shoal.studio.here import Fields, Here, Studio, change_policy, here, posts, table_page
 from shoal.studio.policy_changes import AUDIENCES, audience
 from shoal.studio.prove import FORMATS, queue_release
@@ -68,9 +68,10 @@ def create_measure_router(studio: Studio) -> APIRouter:
 def _read(studio: Studio, table_id: str, fields: Fields) -> None:
     """Read the file in another way; what cannot be read so is refused. Roles are guessed again if its columns change."""
     option, value = fields.get("option", ""), fields.get("value", "")
-    if (option, value) not in ANSWERS:
+    if answer_of(option, value) is None:
         raise UsageError("this way to read a file is not known.", hint="Choose one of those shown.")
-    chosen = {option: {"true": True, "false": False}.get(value, int(value) if value.isdecimal() else value)}
+    typed = {"true": True, "false": False}.get(value, int(value) if value.isdecimal() else value)
+    chosen = {option: value if option == "sheet" else typed}
     kept = studio.workspace.tables.get(table_id)
     if studio.workspace.history.now(kept.id) is None:
         studio.workspace.tables.tell(kept.id, {"read": kept.read | chosen})
@@ -144,7 +145,8 @@ def shown(at: Here, m: dict[str, Any] | None) -> dict[str, Any]:
         "choices": CHOICES,
         "undecided": [columns[number] | {"distinct": at.columns[number].distinct} for number in at.undecided],
         "repairs": [
-            {"words": re.sub(r" (Overrule|Refuse them) with --read .*", "", r), "answers": offered(r)} for r in at.repairs
+            {"words": re.sub(r" (Overrule|Refuse them|Choose another) with --read .*", "", r), "answers": offered(r)}
+            for r in at.repairs
         ],
         "scales": [s.value for s in Scale],
         "unit": at.policy.unit,

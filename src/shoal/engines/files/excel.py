@@ -30,16 +30,20 @@ from shoal.engines.files.frames import open_deferred, still_there
 from shoal.engines.files.layout import (
     HEAD_ROWS,
     Row,
+    doubt,
     filled,
     first_is_record,
     heading_line,
+    import_ids,
     lay_out,
     names_at,
+    names_recur,
     need_modes,
     numbered_names,
     repairs_of,
     says_nothing,
     second_heading,
+    several_in_one,
 )
 from shoal.engines.files.packing import require_option
 from shoal.engines.files.statistical.read import need_range
@@ -48,7 +52,7 @@ from shoal.kernels.arrow import seconds, wall_clock
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import check_names
 
-OPTIONS = ("sheet", "types", "rename_duplicates", "header", "skip", "totals", "units", "notes", "tables")
+OPTIONS = ("sheet", "types", "rename_duplicates", "header", "skip", "totals", "units", "notes", "tables", "groups")
 KINDS = ("text", "float")
 """What ``types=`` can ask for: other kinds are in the cells."""
 NO_NAMES = (
@@ -94,7 +98,10 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     if others:
         shown = ", ".join(f"'{n}'" for n in others[:5]) + (", …" if len(others) > 5 else "")
         details.setdefault("repairs", []).insert(
-            0, f"Read sheet '{sheet.name}'; not read: {shown}. Choose another with --read sheet=NAME."
+            0,
+            f"Read sheet '{sheet.name}'; not read: {shown}. Choose another with "
+            + " or ".join(f'--read "sheet={n}"' for n in others[:3])
+            + ".",
         )
     if errors:
         details.setdefault("repairs", []).append(
@@ -132,10 +139,20 @@ def _table_rows(
     width = max(map(len, held))
     has_names = header is not False and (header or said or at > 0 or not first_is_record(held))
     labels: Row = ("",) * width
-    if has_names and options.get("header") is None and not said and second_heading(held[: HEAD_ROWS + 2]):
+    if width == 1 and header is None and several_in_one([r[0] for r in held]):
+        raise UnreadableError(
+            f"the cells of sheet '{sheet}' of '{path.name}' look as if they held several fields each.",
+            hint="Split them into columns (in Excel: Data, Text to Columns). If it is one column, pass --read header=1.",
+        )
+    ids = import_ids(held) if has_names and header is None else 0
+    if ids:
+        labels, held = held[1] if ids > 1 else labels, [held[0], *held[ids + 1 :]]
+    elif has_names and options.get("header") is None and not said and second_heading(held[: HEAD_ROWS + 2]):
         labels, held = (held[0], held[1:]) if says_nothing(held[0]) else (held[1], [held[0], *held[2:]])
     first = held[0] if has_names else ()
     body = held[1:] if has_names else held
+    if has_names and header is None and names_recur(first, body):
+        raise doubt("header", path.name)
     layout = lay_out(body, rows, width, whole=True, names=first).settled(options, path.name)
     aside: Counter[str] = Counter()
     kept = []
@@ -230,9 +247,8 @@ def _chosen(book: Any, sheet: str | int | None, path: Path) -> tuple[Any, list[s
     best = tables[0] if tables else sheets[0]
     if len(tables) > 1 and any(s.height > best.height for s in tables):
         names = ", ".join(f"'{s.name}'" for s in tables)
-        raise UnreadableError(
-            f"'{path.name}' has several sheets with tables: {names}.", hint=f'Choose one: --read "sheet={best.name}".'
-        )
+        choices = " or ".join(f'--read "sheet={s.name}"' for s in tables[:5])
+        raise UnreadableError(f"'{path.name}' has several sheets with tables: {names}.", hint=f"Choose one: {choices}.")
     return best, [name for name in visible if name != best.name]
 
 
@@ -300,7 +316,7 @@ def _array(values: list[Any], wanted: str | None) -> Any:
             datetime.datetime.combine(v, clock) if v is not None and not isinstance(v, datetime.datetime) else v for v in values
         ]
         return pa.array(days, pa.timestamp("us"))
-    single: dict[type, Any] = {bool: pa.bool_(), datetime.time: pa.time64("us")}
+    single: dict[type, Any] = {bool: pa.bool_(), datetime.time: pa.time64("us"), datetime.timedelta: pa.duration("us")}
     if len(kinds) == 1 and (kind := kinds.pop()) in single:
         return pa.array(values, single[kind])
     return pa.array([None if v is None else _plain(v) for v in values], pa.string())

@@ -6,6 +6,7 @@ counted. A row that may be one is not judged: :class:`Layout` lists it as doubtf
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,11 +27,14 @@ MODES: dict[str, tuple[str, ...]] = {
     "bad_lines": ("refuse", "set-aside"),
     "quoted_empty": ("missing", "text"),
     "tables": ("keep",),
+    "groups": ("set-aside", "keep"),
 }
 """Options of ``--read`` that settle what to do with rows and cells of a sort."""
 
 _WORDS = word_lists(Path(__file__).parent / "data" / "layout.txt")
-TOTALS, _UNITS, MISSING_WORDS = (frozenset(_WORDS[section]) for section in ("totals", "units", "missing"))
+TOTALS, _STATISTICS, _UNITS, MISSING_WORDS = (
+    frozenset(_WORDS[section]) for section in ("totals", "statistics", "units", "missing")
+)
 _SUBTOTALS = tuple(_WORDS["subtotals"])
 _TOTAL = re.compile(
     r"(grand|sub|overall|all|column)?[ -]?totals?( (général|general|geral|generale))?"
@@ -40,10 +44,12 @@ _DASHES = frozenset(["", "-", "–", "—", "―", "n/a", "na", "none", "."])
 _BRACKETED = re.compile(r"\([^()]{1,15}\)|\[[^\[\]]{1,15}\]|<[^<>]{1,15}>")
 _AMOUNT = re.compile(r"[-+(]?[ \u00a0\u202f\d.,']*\d[ \u00a0\u202f\d.,']*(e[-+]?\d+)?[)%]?", re.IGNORECASE)
 _YEAR = re.compile(r"(19|20)\d\d")
+_VALUE = re.compile(r"-?\d+([.,]\d+)?([eE][+-]\d+)?|\d{4}-\d\d-\d\d")
+_RULE = re.compile(r"([-=_─═+|])\1{2,}[-=_─═+|]*")
 _NOTE = re.compile(
     r"[*†‡©]|(source|notes?|nb|n\.b\.|footnotes?|legend|key|remarks?|comments?|disclaimer|copyright|prepared by|generated|"
     r"exported|created|downloaded|printed|last updated?|end of|quelle|anmerkung|hinweis|stand|fußnote|bron|noot|fuente|nota|"
-    r"fonte|remarque|источник|примечание|注|出典|出所|資料|资料|来源|备注|주)\b|\(?n ?= ?\d",
+    r"fonte|remarque|источник|примечание|注|出典|出所|資料|资料|来源|备注|주)\b|\(?n ?= ?\d|\(\d+ rows?\)",
     re.IGNORECASE,
 )
 MOST_ABOVE = 60
@@ -57,33 +63,37 @@ class Layout:
     ``units``: the first one holds units. ``totals``: some hold totals, which :func:`is_totals` knows by ``numeric`` (columns of
     numbers) and ``usual`` (filled cells of a record). ``last``: rows by their place from the end (−1: the last that is not blank)
     and their sort. ``doubtful``: sorts of rows that may be records, with their places. ``again``: the names, where they stand
-    again among the records, as in files that were put together.
+    again among the records, as in files that were put together. ``rules``: some rows are lines of dashes. ``groups``: rows that
+    have one text, in the first filled column, are headings of groups.
     """
 
     units: bool = False
     totals: bool = False
+    rules: bool = False
+    groups: bool = False
     again: tuple[Any, ...] = ()
     last: Mapping[int, str] = field(default_factory=dict)
-    doubtful: Mapping[str, int] = field(default_factory=dict)
+    doubtful: Mapping[str, Sequence[int]] = field(default_factory=dict)
     numeric: tuple[bool, ...] = ()
     usual: int = 0
 
     def settled(self, options: Mapping[str, Any], table: str) -> Layout:
         """As the options of ``--read`` have it; a doubtful row that they do not settle is asked about."""
-        units, totals, last = self.units, self.totals, dict(self.last)
-        for sort, place in self.doubtful.items():
+        units, totals, groups, last = self.units, self.totals, options.get("groups") == "set-aside", dict(self.last)
+        for sort, places in self.doubtful.items():
             if options.get(sort) is None:
                 raise doubt(sort, table)
             if options[sort] == "set-aside" and sort == "units":
                 units = True
             elif options[sort] == "set-aside":
-                last[place] = sort
+                last |= dict.fromkeys(places, sort)
         kept = {sort for sort in ("units", "totals", "notes") if options.get(sort) == "keep"}
         kept |= {"blank rows"} if "notes" in kept else set()
-        again = () if "notes" in kept else self.again
+        again, rules = ((), False) if "notes" in kept else (self.again, self.rules)
         totals = (totals or options.get("totals") == "set-aside") and "totals" not in kept
         last = {place: sort for place, sort in last.items() if sort not in kept}
-        return replace(self, units=units and "units" not in kept, totals=totals, again=again, last=last, doubtful={})
+        found = replace(self, totals=totals, again=again, rules=rules, groups=groups, last=last, doubtful={})
+        return replace(found, units=units and "units" not in kept)
 
     def sort_of(self, row: Row, first: bool, place: int = 0) -> str:
         """The sort of a row that is not a record, empty for a record; ``place`` counts from the end, 0 where that is far."""
@@ -93,6 +103,10 @@ class Layout:
             return self.last[place]
         if self.again and tuple(row) == self.again:
             return "headings"
+        if self.rules and is_rule(row):
+            return "notes"
+        if self.groups and _heads_group(row):
+            return "groups"
         return "totals" if self.totals and is_totals(row, self.numeric, self.usual) else ""
 
 
@@ -160,6 +174,18 @@ def _like_note_above(row: Row, width: int, *, blank: bool) -> bool:
     return len(texts) <= max(1, width // 2)
 
 
+def is_rule(row: Row) -> bool:
+    """Whether a row is a line that is drawn with signs: ``-----,-----``."""
+    texts = filled(row)
+    return bool(texts) and all(map(_RULE.fullmatch, texts)) and (len(texts) > 1 or len(row) == 1)
+
+
+def _heads_group(row: Row) -> bool:
+    """Whether a row has one text only, in its first cell: ``Ward A,,,``."""
+    texts = filled(row)
+    return len(texts) == 1 and text_of(row[0]) == texts[0] and not is_amount(texts[0]) and not is_rule(row)
+
+
 def titles_part(row: Row, usual: int) -> bool:
     """Whether a row before names that stand again may be the title of the part below: at most half as full as a record."""
     return 2 * len(filled(row)) <= usual
@@ -223,24 +249,34 @@ def lay_out(body: Sequence[Row], tail: Sequence[Row], width: int, *, whole: bool
     usual = sizes[len(sizes) // 2]
     units, doubtful = _units(body, numeric)
     if names and (stacked(tail) or (whole and beside(names, body))):
-        doubtful["tables"] = 0
-    last, rest = _notes_below(tail, width)
-    totals = any(is_totals(r, numeric, usual) for r in (body if whole else (*body, *tail)))
+        doubtful["tables"] = ()
+    if usual > 2 and _heads_group(body[0]):
+        doubtful["groups"] = ()
+    last, below = _notes_below(tail, width)
+    rest = [r for r in below if filled(r)]
+    rows = body if whole else (*body, *tail)
+    totals, rules = any(is_totals(r, numeric, usual) for r in rows), any(map(is_rule, rows))
+    place = min(last, default=0) - 1
+    while rest and totals and (is_rule(rest[-1]) or _is_statistic(rest[-1], numeric, usual)):
+        last[place] = "notes" if is_rule(rest.pop()) else "totals"
+        place -= 1
     if rest and not is_totals(rest[-1], numeric, usual):
-        place = min(last, default=0) - 1
-        if _may_be_totals(rest[-1], body, numeric):
+        unlabelled = _only_numbers(rest, numeric)
+        if unlabelled or _may_be_totals(rest[-1], body, numeric):
             if whole and _sums([r for r in rest[:-1] if len(r) == width], rest[-1], numeric):
                 last[place] = "totals"
-            else:
-                doubtful["totals"] = place
-        elif _may_be_note(rest[-1], numeric, usual, width):
-            doubtful["notes"] = place
-    return Layout(units, totals, again, last, doubtful, tuple(numeric), usual)
+            elif not (whole and unlabelled):
+                doubtful["totals"] = (place,)
+        elif "tables" not in doubtful and (notes := _may_be_notes(below, numeric, usual, width)):
+            doubtful["notes"] = range(place, place - notes, -1)
+    return Layout(units, totals, rules, False, again, last, doubtful, tuple(numeric), usual)
 
 
-def _units(body: Sequence[Row], numeric: Sequence[bool]) -> tuple[bool, dict[str, int]]:
-    """Whether the first row holds units, and whether it may."""
+def _units(body: Sequence[Row], numeric: Sequence[bool]) -> tuple[bool, dict[str, Sequence[int]]]:
+    """Whether the first row holds units, or numbers the columns, and whether it may."""
     first = body[0]
+    if numbers_columns(first) and not all(numeric):
+        return True, {}
     if len(first) != len(numeric) or len(body) < 2 or any(is_amount(c) for c in first):
         return False, {}
     cells = [text_of(c).casefold() for c in first]
@@ -250,7 +286,7 @@ def _units(body: Sequence[Row], numeric: Sequence[bool]) -> tuple[bool, dict[str
     ):
         return True, {}
     words = [c for c in over_numbers if c and c not in MISSING_WORDS]
-    return False, {"units": 0} if len(words) == len(over_numbers) > 1 else {}
+    return False, {"units": ()} if len(words) == len(over_numbers) > 1 else {}
 
 
 def _is_unit(text: str) -> bool:
@@ -278,12 +314,13 @@ def is_totals_word(text: str) -> bool:
 
 def _may_be_totals(row: Row, body: Sequence[Row], numeric: Sequence[bool]) -> bool:
     """Whether a row has the label of totals in a column where no other row has it, and otherwise looks like a record."""
-    places = [i for i, c in enumerate(row[:2]) if is_totals_word(text_of(c))]
+    part = len(filled(row)) < len(row)
+    labels = [text_of(c) for c in row[:2]]
+    places = [i for i, t in enumerate(labels) if is_totals_word(t) or (part and t.casefold() in _STATISTICS)]
     if not places or not any(numeric) or not any(is_amount(c) for c in row):
         return False
     i = places[0]
-    same = sum(1 for r in body if len(r) > i and is_totals_word(text_of(r[i])))
-    return same <= 1
+    return sum(1 for r in body if len(r) > i and text_of(r[i]) == labels[i]) <= 1
 
 
 def _sums(body: Sequence[Row], row: Row, numeric: Sequence[bool]) -> bool:
@@ -308,13 +345,41 @@ def _number(cell: Any) -> float | None:
         return None
 
 
-def _may_be_note(row: Row, numeric: Sequence[bool], usual: int, width: int) -> bool:
-    """Whether the only filled cell of a row does not fit its column, or is several words long."""
-    texts = filled(row)
-    if len(texts) != 1 or len(row) != width or width < 4 or usual < 2 or is_amount(texts[0]):
-        return False
-    place = next(i for i, c in enumerate(row) if text_of(c))
-    return numeric[place] or len(texts[0].split()) > 3
+def _only_numbers(rows: Sequence[Row], numeric: Sequence[bool]) -> bool:
+    """Whether the last row has numbers only, and no text in a column in which all others have one."""
+    texts = [i for i, is_numeric in enumerate(numeric) if not is_numeric and all(len(r) > i and text_of(r[i]) for r in rows[:-1])]
+    row = rows[-1]
+    return (
+        len(rows) > 2
+        and bool(texts)
+        and bool(filled(row))
+        and all(is_amount(c) for c in filled(row))
+        and not any(len(row) > i and text_of(row[i]) for i in texts)
+    )
+
+
+def _is_statistic(row: Row, numeric: Sequence[bool], usual: int) -> bool:
+    """Whether a row beside one of totals has the label of another statistic (``n``, ``min``), which may also be a name."""
+    words = [t for t in filled(row) if not is_amount(t)]
+    named = len(words) == 1 and words[0].casefold().strip(" :.*#=_-") in _STATISTICS
+    return named and len(filled(row)) <= max(2, 0.75 * usual) and len(row) <= len(numeric)
+
+
+def _may_be_notes(rows: Sequence[Row], numeric: Sequence[bool], usual: int, width: int) -> int:
+    """How many of the last rows may be notes: all below an empty row if they are half empty, or one that does not fit."""
+    block = list(itertools.takewhile(filled, reversed(rows)))
+    if usual > 3 and len(block) < min(len(rows), 50) and all(2 * len(filled(r)) <= usual for r in block):
+        return len(block)
+    row, texts = block[0], filled(block[0])
+    if len(texts) > max(1, usual // 3) or len(row) != width or width < 4 or usual < 2 or all(map(is_amount, texts)):
+        return 0
+    others = [r for r in rows[-200:-1] if len(r) == width]
+    misfit = any(
+        (not is_amount(c)) if numeric[i] else is_amount(c) and not any(is_amount(r[i]) for r in others)
+        for i, c in enumerate(row)
+        if text_of(c)
+    )
+    return int(misfit or (len(texts) == 1 and len(texts[0].split()) > 3))
 
 
 def is_blank(row: Row) -> bool:
@@ -323,7 +388,7 @@ def is_blank(row: Row) -> bool:
 
 
 def _notes_below(tail: Sequence[Row], width: int) -> tuple[dict[int, str], list[Row]]:
-    """Notes below the table, and rows of empty cells among them, by their places from its end; and the records above them."""
+    """Notes below the table, and rows of empty cells among them, by their places from its end; and the rows above them."""
     last: dict[int, str] = {}
     empty: list[int] = []
     place, end = 0, len(tail)
@@ -346,7 +411,7 @@ def _notes_below(tail: Sequence[Row], width: int) -> tuple[dict[int, str], list[
     # spreadsheets write rows that were emptied; a table that has such rows elsewhere keeps them
     if empty and width > 2 and (below_totals or all(filled(r) or is_blank(r) for r in tail[:end])):
         last |= dict.fromkeys(empty, "blank rows")
-    return last, [r for r in tail[max(0, end - 2000) : end] if filled(r)]
+    return last, list(tail[max(0, end - 2000) : end])
 
 
 def _is_note(row: Row, width: int, *, blank: bool) -> bool:
@@ -385,13 +450,19 @@ def need_modes(options: Mapping[str, Any]) -> None:
 QUESTIONS = {
     "totals": "the last row of {table} is labelled as a total, but is filled like a record.",
     "units": "the first row of {table} has words above columns of numbers: units or labels, or a record.",
-    "notes": "the last row of {table} has one filled cell: a note, or a record.",
+    "notes": "the last rows of {table} have few filled cells: notes, or records.",
+    "groups": "the first row of {table} has one text only: the heading of a group of records, or a record.",
     "tables": "{table} holds several tables: other names stand below an empty row or beside an empty column.",
 }
 
 
 def doubt(sort: str, table: str) -> UnreadableError:
     """The question that a doubtful row asks."""
+    if sort == "header":
+        return UnreadableError(
+            f"the first row of '{table}' may be a record: its texts stand again below in the same columns.",
+            hint="Pass --read header=false if it is a record, or --read header=1 if it holds the names.",
+        )
     if sort == "tables":
         hint = "Save each table in a file or sheet of its own, or pass --read tables=keep to read all as one."
         return UnreadableError(QUESTIONS[sort].format(table=f"'{table}'"), hint=hint)
@@ -412,6 +483,7 @@ _REPAIRS = {
     "units": (("units", "set-aside", "keep"), "{n} row{s} of units below the names"),
     "totals": (("totals", "set-aside", "keep"), "{n} row{s} of totals"),
     "blank rows": (("notes", "set-aside", "keep"), "{n} row{s} of empty cells below the table"),
+    "groups": (("groups", "set-aside", "keep"), "{n} heading{s} of groups of records"),
     "headings": (("notes", "set-aside", "keep"), "{n} repeated row{s} of names"),
     "comments": (("comment", "#", "none"), "{n} comment line{s}"),
     "bad lines": (("bad_lines", "set-aside", "refuse"), "{n} line{s} with too few or too many fields"),
@@ -471,18 +543,67 @@ def repairs_of(
 def first_is_record(rows: Sequence[Row]) -> bool:
     """Whether the first row of a sheet is a record: it holds a number or date, and no word stands above numbers.
 
-    Years beside words may be names, as those of a table of counts are.
+    Years beside words may be names, as those of a table of counts are, unless years stand below them too.
 
     >>> first_is_record([[3.0, "Anna"], [4.0, "Ben"]]), first_is_record([["no", "who"], [4.0, "Ben"]])
     (True, False)
+    >>> first_is_record([["town", "2001"], ["A", "12"]]), first_is_record([["Anna", "1990"], ["Ben", "1985"]])
+    (False, True)
     """
     first, below = rows[0], rows[1 : HEAD_ROWS + 1]
-    numbers = [is_amount(c) or isinstance(c, date) for c in first]
-    years = all(_YEAR.fullmatch(text_of(c).removesuffix(".0")) for c, number in zip(first, numbers, strict=True) if number)
+    numbers = [isinstance(c, int | float | date) or _VALUE.fullmatch(text_of(c)) is not None for c in first]
+    held = [[c, *(r[i] for r in below if len(r) > i and text_of(r[i]))] for i, c in enumerate(first) if numbers[i]]
+    years = all(_is_year(column[0]) and not all(map(_is_year, column[1:])) for column in held)
     if not below or not any(numbers) or (years and not all(numbers)):
         return False
     words = [i for i, c in enumerate(first) if text_of(c) and not numbers[i]]
     return not any(_column_of_numbers([r[i] for r in below if len(r) > i]) for i in words)
+
+
+def _is_year(cell: Any) -> bool:
+    return _YEAR.fullmatch(text_of(cell).removesuffix(".0")) is not None
+
+
+def names_recur(names: Row, body: Sequence[Row]) -> bool:
+    """Whether the names may be a record: they stand again below in a third of the columns, and none stands above numbers.
+
+    A column that repeats its name only, as boxes that were ticked do, shows nothing.
+
+    >>> names_recur(["Anna", "f"], [["Piet", "m"], ["Eva", "f"]]), names_recur(["name", "tea"], [["Piet", "tea"], ["Eva", ""]])
+    (True, False)
+    """
+    below = [r for r in body[:2000] if tuple(r) != tuple(names)]
+    recur = 0
+    for i, name in enumerate(map(text_of, names)):
+        values = {text for r in below if len(r) > i and (text := text_of(r[i]))}
+        if values and all(map(is_amount, values)):
+            return False
+        recur += name in values and len(values) > 1
+    return recur > 0 and 3 * recur >= len(filled(names))
+
+
+_IMPORT_ID = re.compile(r"\{['\"]ImportId['\"]")
+
+
+def import_ids(rows: Sequence[Row]) -> int:
+    """The row of import ids that Qualtrics writes below names and labels, counted from the names; 0 if there is none."""
+    return next((i for i in (1, 2) if len(rows) > i + 1 and filled(rows[i]) and all(map(_IMPORT_ID.match, filled(rows[i])))), 0)
+
+
+def several_in_one(cells: Sequence[Any]) -> bool:
+    """Whether the texts of a table's only column seem to hold several fields: by a sign, wide gaps, or a name before each value.
+
+    >>> several_in_one(["a§b§c", "1§2§3"]), several_in_one(["name: Anna", "age: 4"]), several_in_one(["full name", "Anna Smit"])
+    (True, True, False)
+    """
+    texts = [t for t in map(text_of, cells[:200]) if t]
+    if len(texts) < 2:
+        return False
+    signs = Counter(re.findall(r"[^\w\s.'\"()/&%?!+*@#$€-]", texts[0]))
+    by_sign = any(n > 1 and sum(t.count(sign) >= n for t in texts) >= 0.9 * len(texts) for sign, n in signs.items())
+    gaps = all(re.search(r"\S\s{2,}\S.*\S\s{2,}\S", t) for t in texts)
+    pairs = all(re.match(r"[-\s]*\w[\w ]*\s*[:=]\s*\S", t) for t in texts)
+    return by_sign or gaps or pairs
 
 
 HEAD_ROWS = 50

@@ -97,6 +97,8 @@ def wide_letters(head: bytes) -> bool:
     ([True, True], False)
     """
     first, second = head[0::2].count(0), head[1::2].count(0)
+    if b"\n" in head and b"\n\0" not in head and b"\0\n" not in head:
+        return False  # some zero bytes in a text of single bytes
     return first + second > len(head) // 4 or (first + second > len(head) // 32 and not (first and second))
 
 
@@ -134,7 +136,7 @@ def _by_likelihood(raw: bytes) -> str:
         readings = tuple(dict.fromkeys(_plain_name(page, raw) for page in (best, *rivals)))[:3]
         raise UnknownEncodingError(
             f"the encoding of the text is not certain: {' or '.join(readings)}.",
-            hint=f"Pass the right one: --read encoding={readings[0]}.",
+            hint=f"Pass the right one: {' or '.join(f'--read encoding={name}' for name in readings)}.",
             readings=readings,
         )
     return _plain_name(best, raw)
@@ -183,10 +185,7 @@ def _costs(raw: bytes) -> dict[str, tuple[float, str]]:
     for page, rare in _WIDE.items():
         text = _decoded(raw, page)
         if text is not None:
-            beside = sum(
-                (a > "\x7f" and b in _ASCII_SECOND) or (b > "\x7f" and a in _ASCII_SECOND)
-                for a, b in pairwise(text)
-            )
+            beside = sum((a > "\x7f" and b in _ASCII_SECOND) or (b > "\x7f" and a in _ASCII_SECOND) for a, b in pairwise(text))
             letters = Counter(c for c in text if c > "\x7f")
             cost = sum(n * _wide_cost(c, page) for c, n in letters.items())
             found[page] = (rare + cost + beside * (6.0 if page == "cp874" else 3.0), text)

@@ -29,7 +29,7 @@ from shoal.engines.core.memory import BUDGET
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.duckdb.sql import UNEVEN, identifier, literal, path_literal
 from shoal.engines.files.csv.encodings import SAMPLE_BYTES, UnknownEncodingError, guess_encoding, rests_on_few
-from shoal.engines.files.csv.sniff import FORMULAS, PUT_TOGETHER, Dialect, sample_bytes, sniff, without_formulas
+from shoal.engines.files.csv.sniff import Dialect, mended_line, sample_bytes, sniff
 from shoal.engines.files.csv.types import Field, converted, guess_types, read_plain, typed
 from shoal.engines.files.frames import open_deferred, still_there
 from shoal.engines.files.layout import MODES, is_blank, need_modes, numbered_names, repairs_of, titles_part
@@ -41,9 +41,7 @@ from shoal.model.roles import Column, check_names
 
 def cleaned(lines: Iterable[str], dialect: Dialect, width: int, table: str, aside: Counter[str]) -> Iterator[str]:
     """The heading on one line and the records as they are written; what is set aside is counted in ``aside`` by sort."""
-    source = map(without_formulas, lines) if FORMULAS in dialect.mended else iter(lines)
-    if PUT_TOGETHER in dialect.mended:
-        source = (line.removeprefix("\ufeff") for line in source)
+    source = (mended_line(line, dialect.mended) for line in lines) if dialect.mended else iter(lines)
     if dialect.blanks:
         yield from (" ".join(line.split()) + "\n" for line in itertools.islice(source, dialect.skip, None) if line.strip())
         return

@@ -17,12 +17,16 @@ from shoal.engines.files.csv.encodings import SAMPLE_BYTES, guess_encoding, wide
 from shoal.engines.files.layout import (
     Layout,
     filled,
+    first_is_record,
     heading_line,
+    import_ids,
     is_blank,
     lay_out,
     names_at,
+    names_recur,
     says_nothing,
     second_heading,
+    several_in_one,
     stacked,
     usual_width,
 )
@@ -36,21 +40,44 @@ RARE_SHARE, RARE_WIDTH = 0.98, 3
 """Share of lines that a rare delimiter must split into the same number of fields, and the fewest fields."""
 
 _NAME = re.compile(r"[^\W\d][\w .-]*")
-_NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-][0-9]{1,3})?|[0-9]\.[0-9]+[eE][0-9]{1,3})")
-"""Also with an exponent as programs write it: 1e+05, 2.5E-07, 1.0E7; never 12E4, which may be a code."""
 _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 
 
 _FORMULA = re.compile(r'(?:^|(?<=[,;\t|]))=("(?:[^"\r\n]|"")*")(?=[,;\t|\r\n]|$)', re.MULTILINE)
+_DOUBLED = re.compile(r"([,;\t|:~^])\1")
 
 
-def without_formulas(text: str) -> str:
-    """A text with what its formulas show: programs write ="007" so that a spreadsheet keeps it as text.
+def mended_line(line: str, mended: Sequence[str]) -> str:
+    """A line as it is read: without what programs wrote around its fields.
 
-    >>> without_formulas('="007";=A1;b')
-    '"007";=A1;b'
+    Formulas are what they show: programs write ="007" so that a spreadsheet keeps it as text.
+
+    >>> mended_line('="007";=A1;b', [FORMULAS]), mended_line('"a,""b"",c"', [QUOTED_LINES]), mended_line("1::2", [DOUBLED])
+    ('"007";=A1;b', 'a,"b",c', '1:2')
     """
-    return _FORMULA.sub(r"\1", text) if '="' in text else text
+    if PUT_TOGETHER in mended:
+        line = line.removeprefix("\ufeff")
+    if QUOTED_LINES in mended:
+        bare = line.rstrip("\r\n")
+        line = bare[1:-1].replace('""', '"') + line[len(bare) :]
+    if DOUBLED in mended:
+        line = _DOUBLED.sub(r"\1", line)
+    return _FORMULA.sub(r"\1", line) if FORMULAS in mended else line
+
+
+def _mended_lines(text: str, whole: bool) -> tuple[str, tuple[str, ...]]:
+    """The text as it is read line by line, and a sentence for each repair."""
+    found = [PUT_TOGETHER] if "\n\ufeff" in text else []
+    lines = [line for line in text.splitlines() if line][: None if whole else -1][:500]
+    if len(lines) > 1 and all(len(n) > 1 and n[0] == n[-1] == '"' and '"' not in n[1:-1].replace('""', "") for n in lines):
+        inside = [mended_line(line, [QUOTED_LINES]) for line in lines]
+        widths = [{len(r) for r in csv.reader(inside, delimiter=d)} for d in DELIMITERS]
+        found += [QUOTED_LINES] if any(len(w) == 1 and min(w) > 2 for w in widths) else []
+    doubled = Counter(d for line in lines[:1] for d in _DOUBLED.findall(line))
+    if any(n > 1 and all(d not in line.replace(2 * d, "") for line in lines) for d, n in doubled.items()):
+        found.append(DOUBLED)
+    found += [FORMULAS] if '="' in text and _FORMULA.search(text) else []
+    return "".join(mended_line(line, found) for line in text.splitlines(keepends=True)) if found else text, tuple(found)
 
 
 @dataclass(frozen=True)
@@ -82,7 +109,7 @@ class Dialect:
     def repaired(self) -> bool:
         """Whether the file must be copied without what is not a record."""
         layout = self.layout
-        below = layout.units or layout.totals or layout.again or layout.last
+        below = layout.units or layout.totals or layout.rules or layout.groups or layout.again or layout.last
         return bool(self.above or self.comment or self.set_aside_bad or self.mended or below)
 
     @property
@@ -104,6 +131,18 @@ MAGIC = {
     b"$FL2": "an SPSS file",
     b"<stata_dta>": "a Stata file",
 }
+TEXT_KINDS = {
+    r'\{"|\[\s*\{"': ("JSON", "Name it .jsonl, or pass --read format=jsonl."),
+    r"<(!doctype|html|table|\?xml|head|body)\b": (
+        "HTML or XML",
+        "Open it in a spreadsheet program, and save the table as .xlsx or .csv.",
+    ),
+    r"version https://git-lfs": ("a pointer of Git LFS, not the file", "Get the file itself: git lfs pull."),
+    r"(insert into|create table|-- mysql dump|-- postgresql)\b": ("SQL", "Load it into a database, and open the table there."),
+    r"begin:v": ("cards or events, not a table", "Export them as .csv."),
+    r"@relation\b": ("ARFF", "Save it as .csv."),
+}
+"""Texts that are not tables of lines: how they begin, what they are, and what to do."""
 _CONTROLS = bytes([*range(9), 11, *range(14, 27), *range(28, 32), 127])
 _FEW = 8
 """So many control characters may stand in a short text, as in names with escape sequences."""
@@ -148,13 +187,13 @@ def sample_bytes(path: Path) -> bytes:
 def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> tuple[Dialect, list[str]]:
     """The dialect and the names of the columns."""
     text = raw.decode(encoding, errors="replace").lstrip("\ufeff")
-    if text.lstrip().startswith(('{"', '[{"')):
-        raise UnreadableError(f"'{path.name}' holds JSON.", hint="Name it .jsonl, or pass --read format=jsonl.")
+    for sign, (kind, hint) in TEXT_KINDS.items():
+        if re.match(sign, text.lstrip(), re.IGNORECASE):
+            raise UnreadableError(f"'{path.name}' holds {kind}.", hint=hint)
     whole, quote = len(raw) < SAMPLE_BYTES, options.get("quote", '"')
-    marked, text = "\n\ufeff" in text, text.replace("\n\ufeff", "\n")
-    text, formulas = without_formulas(text), _FORMULA.search(text) is not None
+    text, in_lines = _mended_lines(text, whole)
     header, skip, stated, text = _below_skipped(text, options)
-    by_name = "\t" if ending(path) in (".tsv", ".tab") else None
+    by_name = "\t" if ending(path) in (".tsv", ".tab") and "\t" in text else None
     delimiter = options.get("delimiter") or stated or by_name or _delimiter(text, quote, whole)
     if len(delimiter) != 1 or len(quote) != 1:
         raise UsageError("delimiter and quote must be one character each.", hint="For example delimiter=';'.")
@@ -168,28 +207,41 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     notes, lines = sum(map(bool, map(filled, rows[:above]))), numbered[above][0] if above else 0
     tail = rows[above:]
     rows = [r for r in tail if not is_blank(r)]
+    if len(rows[0]) == 1 and "delimiter" not in options and several_in_one([r[0] for r in rows]):
+        raise UnreadableError(
+            f"the lines of '{path.name}' look as if they had several fields, but no sign divides them evenly.",
+            hint="Pass the sign: --read delimiter=SIGN. If the file has one column, pass --read delimiter=,.",
+        )
     ended = not blanks and _delimiter_behind_names(rows)
     rows = [r[:-1] if len(r) > len(rows[-1]) else r for r in rows] if ended else rows
     single = "quote" not in options and _in_single_quotes(rows[0])
     if single and _single_quotes_below(rows, [r for r in _rows(text, delimiter, "'", whole) if r][-len(rows) :]):
         return sniff(raw, encoding, path, {**options, "quote": "'"})
-    header = _has_header(rows) if header is None else header
-    two = header and options.get("header") is None and not skip and second_heading(rows)
+    guessed, header = header is None, not first_is_record(rows) if header is None else header
+    ids = import_ids(rows) if guessed and header and not skip and not blanks else 0
+    two = not ids and header and options.get("header") is None and not skip and second_heading(rows)
     labels, rows = _labels_apart(rows) if two else ((), rows)
+    if ids:
+        lines = [line for line, cells in numbered[above:] if not is_blank(cells)][ids]
+        labels, rows = tuple(rows[1]) if ids > 1 else (), [rows[0], *rows[ids + 1 :]]
     if single:
         rows[0] = [name[1:-1] for name in rows[0]]
     mended = () if blanks or not _ends_differ(text, delimiter, quote) else (ENDS_DIFFER,)
-    mended = (*mended, *([BEHIND_NAMES] if ended else []), *([FORMULAS] if formulas else []), *([PUT_TOGETHER] if marked else []))
+    mended = (*mended, *([BEHIND_NAMES] if ended else []), *([IMPORT_IDS] if ids else []), *in_lines)
+    if not blanks and len(rows[0]) > 1 and any(len(r) == 1 and not filled(r) for r in tail):
+        mended = (*mended, SPACES)
     if header and not blanks and _first_unnamed(rows):
         rows[0], mended = ["", *rows[0]], (*mended, FIRST_UNNAMED)
     names, padded = _names_of(rows[0], header)
-    dialect = Dialect(delimiter, quote, header, skip + lines + int(two), blanks, 2 if two else 1, labels, notes, comment)
+    dialect = Dialect(delimiter, quote, header, skip + lines + int(two), blanks, 2 if labels else 1, labels, notes, comment)
     layout = Layout()
     if not blanks:
         first, tail = tail, tail if whole else _tail(path, encoding, delimiter, quote, len(names))
         layout = lay_out(rows[1:] if header else rows, tail, len(names), whole=whole, names=rows[0] if header else ())
         if header and not whole and (stacked(first) or _table_inside(path, delimiter, quote, first)):
-            layout = replace(layout, doubtful={**layout.doubtful, "tables": 0})
+            layout = replace(layout, doubtful={**layout.doubtful, "tables": ()})
+        if header and guessed and names_recur(rows[0], rows[1:]):
+            layout = replace(layout, doubtful={**layout.doubtful, "header": ()})
     bad, empty = options.get("bad_lines") == "set-aside", options.get("quoted_empty") or "numbers"
     layout = layout.settled(options, path.name)
     return replace(dialect, set_aside_bad=bad, padded=padded, quoted_empty=empty, mended=mended, layout=layout), names
@@ -243,6 +295,10 @@ def _numbered(text: str, delimiter: str, quote: str, whole: bool) -> list[tuple[
 ENDS_DIFFER = "Lines end in different ways; each way ends a line."
 FIRST_UNNAMED = "The names leave out the first column; it is called 'column1'."
 FORMULAS = 'Fields that are written as formulas (="12") are read as what they show.'
+QUOTED_LINES = "Quotes stand around whole lines; what is inside them is read."
+DOUBLED = "The delimiter stands twice between two fields; it is read as one."
+IMPORT_IDS = "Labels and import ids below the names are set aside."
+SPACES = "Lines that have blanks only are left out."
 PUT_TOGETHER = "Byte order marks stand at the beginning of lines, as in files that were put together; they are left out."
 BEHIND_NAMES = "A delimiter stands behind the last name and behind no record; it is left out."
 
@@ -272,7 +328,10 @@ def _ends_differ(text: str, delimiter: str, quote: str) -> bool:
 def _first_unnamed(rows: Sequence[Sequence[str]]) -> bool:
     """Whether every record has one field more than the names, as where the first one holds names of rows."""
     body, width = rows[1:], len(rows[0]) + 1
-    return len(body) > 1 and width > 2 and all(len(r) == width for r in body) and any(r[-1].strip() for r in body)
+    if len(body) < 2 or width < 3 or not all(len(r) == width for r in body) or not any(r[-1].strip() for r in body):
+        return False
+    blanks = [[r[i][:1] == " " for r in body] for i in range(1, width)]  # a delimiter inside texts: "Delft, NL"
+    return len({r[0] for r in body}) == len(body) and sum(map(all, blanks)) in (0, width - 1)
 
 
 def _delimiter_behind_names(rows: Sequence[Sequence[str]]) -> bool:
@@ -437,16 +496,3 @@ def _rare_delimiter(text: str, quote: str, whole: bool) -> str | None:
             ):
                 return candidate
     return None
-
-
-def _has_header(rows: Sequence[Sequence[str]]) -> bool:
-    """No header only where the first line holds a number and no column has a word above numbers."""
-    first, rest = rows[0], rows[1:200]
-    numbers = [bool(_NUMBER.fullmatch(cell.strip())) for cell in first]
-    if not any(numbers) or not rest:
-        return True
-    for i, is_number in enumerate(numbers):
-        below = [row[i].strip() for row in rest if len(row) > i and row[i].strip()]
-        if not is_number and below and all(_NUMBER.fullmatch(cell) for cell in below):
-            return True
-    return False

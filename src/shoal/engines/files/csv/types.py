@@ -133,7 +133,14 @@ def read_plain(raw: bytes, dialect: Dialect, width: int, null: Sequence[str]) ->
     """The fields of the file as an Arrow table of texts, its heading left out; None where it is not plainly written."""
     from pyarrow import csv
 
-    if width < 2 or dialect.blanks or dialect.rows > 1 or dialect.skip or not _is_plain(raw, dialect):
+    if (
+        width < 2
+        or dialect.blanks
+        or not (dialect.delimiter + dialect.quote).isascii()
+        or dialect.rows > 1
+        or dialect.skip
+        or not _is_plain(raw, dialect)
+    ):
         return None
     names = [f"f{i}" for i in range(width)]
     try:
@@ -216,6 +223,8 @@ class _Texts:
             values.remove("")
         if padded := _padded_numbers(values) or (dialect.padded and _padded_texts(values)):
             values = [v.strip(" ") for v in values]
+            empty = empty or "" in values
+            values = [v for v in values if v]
         if marks := _has_marks(values):
             values = [_without_marks(v) for v in values]
         return cls(values, padded, empty, marks)
@@ -333,7 +342,8 @@ def _padded_numbers(values: Sequence[str]) -> bool:
     """Whether all values are numbers and blanks stand around some: ``1, 65.78``."""
     if not any(v[:1] == " " or v[-1:] == " " for v in values):
         return False
-    return all(_NUMBER.fullmatch(t) or _COMMA_NUMBER.fullmatch(t) for t in (v.strip(" ") for v in values))
+    bare = [t for v in values if (t := v.strip(" "))]  # SAS and SPSS write a missing number as a blank
+    return bool(bare) and all(_NUMBER.fullmatch(t) or _COMMA_NUMBER.fullmatch(t) for t in bare)
 
 
 def _padded_texts(values: Sequence[str]) -> bool:
