@@ -177,3 +177,14 @@ def test_html_is_written_in_templates_only() -> None:
     tags = re.compile(r"</?(?:html|body|div|span|p|table|tr|t[dh]|h[1-6]|ul|li|svg|rect|text|path|style|section)[ >]")
     found = [p.relative_to(SRC).as_posix() for p in SRC.rglob("*.py") if tags.search(p.read_text(encoding="utf-8"))]
     assert found == []
+
+
+def test_on_a_phone_no_words_stand_across_the_steps_of_a_staircase() -> None:
+    for names in (["asked"], ["asked", "sex", "age", "department", "service", "contract"]):
+        chart = staircase(names, [3400.0, 1566.0, 157.0, 11.0, 2.4, 1.1][: len(names)], title="t", y="people", few=5, width=232)
+        drawn = ET.fromstring(str(svg(chart)))
+        words = next(e for e in drawn.iter() if (e.text or "").startswith("dashed: under 5"))
+        lowest = max(float(e.get("y", "0")) for e in drawn.iter() if e.text in names)
+        assert float(words.get("y", "0")) >= lowest + 12, "below the names"
+        assert float(words.get("x", "999")) <= chart.width
+        assert float(words.get("x", "0")) >= 9 * len(words.text or "") * 0.7, "its beginning is not cut"

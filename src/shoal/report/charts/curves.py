@@ -174,20 +174,21 @@ def staircase(names: Sequence[str], crowd: Sequence[float], *, title: str, y: st
     edge = [(left + (i + d) * step, up(max(people, 0.8))) for i, people in enumerate(crowd) for d in (0, 1)]
     marks.append(path(edge, "line"))
     marks.append(line(left, floor, right, floor, "axis"))
-    level, end = up(few), right if least > 18 else max(right, left + 200)
-    marks += [
-        line(left, level, right, level, "limit"),
-        text(end, level - 6, f"under {compact(few)}: too small to hide in", "t-ink", anchor="end"),
-    ]
     turned = not fits(shown, step - 8)
+    below = int(4 * max(map(len, shown))) if turned else 0
+    level, end, small = up(few), right if least > 18 else max(right, left + 216), f"under {compact(few)}: too small to hide in"
+    marks.append(line(left, level, right, level, "limit"))
+    if least > 18:
+        marks.append(text(right, level - 6, small, "t-ink", anchor="end"))
+    else:  # beside the line it would stand across the steps
+        marks.append(text(end, floor + 34 + below, f"dashed: {small}", "t-ink", anchor="end"))
     for i, (name, people) in enumerate(zip(shown, crowd, strict=True)):
         middle = left + (i + 0.5) * step
         if least > 18 or i == len(names) - 1 or fits([_people(people)], step - 8):
             marks.append(text(middle, up(max(people, 0.8)) - 8, _people(people), "t-ink"))
         marks.append(text(middle, floor + 18, name, anchor="end" if turned else "middle", turn=-35 if turned else 0))
-    below = int(4 * max(map(len, shown))) if turned else 0
     told = "; ".join(f"{name}: {_people(people)}" for name, people in zip(names, crowd, strict=True))
-    return Chart(int(right) + 16, floor + 34 + below, title, f"{y}. {told}.", tuple(marks))
+    return Chart(int(end) + 16, floor + (34 if least > 18 else 50) + below, title, f"{y}. {told}.", tuple(marks))
 
 
 def _people(value: float) -> str:
