@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable
 from numbers import Number
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -120,22 +121,41 @@ def _cache_base() -> Path | None:
     return None
 
 
+class _Worker(threading.Thread):
+    """A thread that runs one call after the other: a kernel may take less time than a thread needs to start."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)  # after an interrupt the process need not wait for it
+        self.calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]] | None] = SimpleQueue()
+        self.results: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        self.start()
+
+    def run(self) -> None:
+        while (call := self.calls.get()) is not None:
+            try:
+                self.results.put((call[0](*call[1]), None))
+            except BaseException as error:
+                self.results.put((None, error))
+            del call  # the arrays of the call need not wait for the next one
+
+
+_idle: list[_Worker] = []
+
+
 def run_in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """``function(*arguments)`` in a thread of its own, so that the main thread can be interrupted; other threads just call it."""
+    """``function(*arguments)`` in another thread, so that the main thread can be interrupted; other threads just call it."""
     if threading.current_thread() is not threading.main_thread():
         return function(*arguments)
-    results: list[Any] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(function(*arguments))
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)  # a daemon: after an interrupt the process need not wait for it
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    worker = _idle.pop() if _idle else _Worker()
+    if not worker.is_alive():  # this process was forked
+        worker = _Worker()
+    try:
+        worker.calls.put((function, arguments))
+        result, error = worker.results.get()
+    except BaseException:  # a signal: the thread ends when the call that nobody waits for has ended
+        worker.calls.put(None)
+        raise
+    _idle.append(worker)
+    if error is not None:
+        raise error
+    return result

@@ -161,3 +161,44 @@ def test_only_the_main_thread_starts_another() -> None:
 
 def _fail() -> None:
     raise OSError("full")
+
+
+def test_one_thread_runs_one_call_after_the_other() -> None:
+    with pytest.raises(OSError, match="full"):
+        run_in_thread(_fail)
+    assert len({run_in_thread(threading.get_ident) for _ in range(20)}) == 1
+
+
+INTERRUPTED = """
+import os, signal, threading
+from shoal.kernels.jit import run_in_thread
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, stop)
+first, done = run_in_thread(threading.current_thread), threading.Event()
+
+def wait():
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
+    done.wait()
+    return "of the first call"
+
+try:
+    run_in_thread(wait)
+except KeyboardInterrupt:
+    print("interrupted")
+print(run_in_thread(threading.current_thread) is first, run_in_thread(str, "of the next call"))
+done.set()
+first.join()
+if not (child := os.fork()):
+    os._exit(run_in_thread(int, "7"))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked")
+def test_an_interrupted_thread_ends_with_its_call_and_a_forked_process_has_its_own() -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], env=env, capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.splitlines() == ["interrupted", "False of the next call", "7"]

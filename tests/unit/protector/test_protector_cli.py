@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import json
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -16,14 +17,21 @@ import pytest
 from shoal.cli import main
 
 
+@pytest.fixture(scope="module")
+def with_people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a vault whose people were added by commands; each test gets a copy of it."""
+    return tmp_path_factory.mktemp("vault")
+
+
 @pytest.fixture
-def shoal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+def shoal(
+    with_people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Any]:
     """Run the command as a person; its JSON answer."""
     for name in ("SHOAL_VAULT", "SHOAL_VAULT_TOKEN", "SHOAL_VAULT_KEY", "SHOAL_VAULT_ANCHOR", "SHOAL_VAULT_TOKEN_FILE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "safe").mkdir()
     monkeypatch.setenv("SHOAL_VAULT_KEY_FILE", "safe/vault.key")
+    monkeypatch.setenv("XDG_STATE_HOME", "state")  # the witnesses of a copy know nothing of another
 
     def run(*words: str, who: str = "", code: int = 0) -> Any:
         line = ["vault", *words, "--json"]
@@ -37,29 +45,27 @@ def shoal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         assert stop.value.code == code, out.err
         return json.loads(out.out)
 
-    (tmp_path / "data").mkdir()
+    if not any(with_people.iterdir()):
+        monkeypatch.chdir(with_people)
+        add_people(run)
+    shutil.copytree(with_people, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return run
+
+
+def add_people(run: Callable[..., Any]) -> None:
+    """A vault with its owner, its auditor and three more people in the current folder."""
+    Path("safe").mkdir()
+    Path("data").mkdir()
     assert run("key", "--out", "safe/vault.key")["key_id"]
-    init = [
-        "init",
-        "--vault",
-        "data/study.vault",
-        "--owner",
-        "Otto",
-        "--auditor",
-        "Udo",
-        "--secrets",
-        "hands",
-        "--domain",
-        "study7",
-    ]
-    assert run(*init)["domain"] == "study7"
+    people = ["--owner", "Otto", "--auditor", "Udo", "--secrets", "hands"]
+    assert run("init", "--vault", "data/study.vault", *people, "--domain", "study7")["domain"] == "study7"
     run("enrol", "--code-file", "hands/auditor.code", "--token-out", "hands/auditor.token")
     for name, role in (("Olga", "operator"), ("Rita", "requester"), ("Aldo", "approver")):
         asked = run("actor", "add", name, "--role", role, "--code-out", f"hands/{name}.one", who="owner")
         run("confirm", asked["change"], "--code-out", f"hands/{name}.two", who="auditor")
         halves = [f"--code-file=hands/{name}.{half}" for half in ("one", "two")]
         run("enrol", *halves, "--token-out", f"hands/{name}.token")
-    return run
 
 
 def agree(shoal: Callable[..., Any], *words: str) -> Any:

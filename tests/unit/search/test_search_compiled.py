@@ -90,8 +90,8 @@ def forced(search: CompiledSearch, seed: int) -> CompiledSearch:
 
 @pytest.mark.parametrize("suppress", LIMITS)
 def test_same_optimum_as_every_node_looked_at(suppress: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    several = 0
-    for seed in range(48):
+    several, first = 0, 24 * LIMITS.index(suppress)  # the paths that `forced` takes repeat after 24
+    for seed in range(first, first + 24):
         monkeypatch.setattr(column_blocks, "WIDTH", 1 if seed % 5 < 2 else 4096)  # each column is a block of its own
         loss = CELL_LOSSES[seed % len(CELL_LOSSES)]
         evaluator, objective = a_problem(seed, 2 + seed % 3, suppress, loss)
@@ -99,7 +99,7 @@ def test_same_optimum_as_every_node_looked_at(suppress: float, monkeypatch: pyte
         check(CompiledSearch(evaluator, objective), plans)
         check(forced(CompiledSearch(evaluator, objective), seed), plans)
         several += len(plans) > 1
-    assert several > 20
+    assert several > 10
 
 
 def test_a_stopped_search_gives_a_plan_and_a_true_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
