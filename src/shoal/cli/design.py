@@ -174,7 +174,7 @@ def _show(q: "Questionnaire", meter: "Meter", ways: "list[Suggestion]") -> None:
         notes.append(f"by every answer, also those that others do not know, {about_percent(meter.every_answer.value)}")
     _shared.line(f"  {'; '.join(notes)}")
     _shared.line(f"  {_enough(q, meter)}")
-    _show_changes(ways)
+    _show_changes(ways, meter)
     _show_set_aside(q)
     crowd = f"{meter.crowd:,.0f} {'person' if round(meter.crowd) == 1 else 'people'}"
     least = f"smallest group of respondents about {meter.smallest_group.value:.1f}"
@@ -209,12 +209,18 @@ def _enough(q: "Questionnaire", meter: "Meter") -> str:
     if expected is None:
         return f"No number of respondents up to {q.population:,} is expected to meet the target."
     said = f"The target is expected to be met with at least {expected:,} respondents"
+    if meter.open_questions:
+        return f"By the closed questions alone, t{said[1:]}; with open answers nothing is certain."
     if certain is None:
         return f"{said}; for certain with no number of them."
     return f"{said}." if certain == expected else f"{said}, and for certain with at least {certain:,}."
 
 
-def _show_changes(ways: "list[Suggestion]") -> None:
+def _show_changes(ways: "list[Suggestion]", meter: "Meter") -> None:
+    if not ways[0].changes and meter.verdict != "within":
+        first = f"offer answers to choose from for {', '.join(meter.open_questions)}" if meter.open_questions else "none"
+        _shared.line(f"Cheapest change: {first}; the closed questions need no change if the expected share is right.")
+        return
     for number, one in enumerate(ways, start=1):
         head = "" if one.proven else " (a cheaper one is not ruled out)"
         _shared.line(f"{'Cheapest change' if number == 1 else f'Or, {number}'}{head}: {one.text}")
@@ -233,6 +239,8 @@ def _show_set_aside(q: "Questionnaire") -> None:
     if opened:
         said = "Not counted, because the answers are open (the true share is higher if others know them)"
         _shared.line(f"{said}: {', '.join(opened)}")
+    for flag in (f for f in q.flags if f.kind == "date"):
+        _shared.line(f"  {flag.question}: {flag.says} {flag.do}")
     doubt = [n for n, x in q.counted.items() if x.role == "undecided"]
     if doubt:
         said = "Counted, although it is not known whether others know the answer (name those they do not with --sensitive)"

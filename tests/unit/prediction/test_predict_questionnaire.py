@@ -14,6 +14,7 @@ from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
 from shoal.forms.files import from_mapping, parse_target, read_questionnaire
 from shoal.prediction import Distribution, Questionnaire
 from shoal.prediction.questionnaire import suggest as suggest_room
+from shoal.prediction.questionnaire.questions import Flag
 from shoal.prediction.summaries.published import PublishedSummary, shape_of
 
 
@@ -557,3 +558,24 @@ def test_a_question_that_must_stay_does_not_spoil_the_proof() -> None:
         assert found.reached == bool(reach)
         if found.reached and found.proven:
             assert found.cost == pytest.approx(min(reach), abs=1e-9)
+
+
+def test_combinations_rarer_than_a_float_can_hold_are_counted():
+    """A real dictionary of 586 questions: the chance of a combination of answers is below 1e-308."""
+    q = Questionnaire(population=17_000_000, respondents=300, target=0.05)
+    for i in range(120):
+        q.add(f"q{i}", shares=[0.999, *[0.001 / 999] * 999], source="guess")
+    meter = q.meter()
+    assert meter.verdict == "not known"
+    assert 1.0 <= meter.smallest_group.value <= 300
+
+
+def test_open_answers_leave_no_number_of_respondents_certain():
+    q = Questionnaire(population=17_000_000, respondents=300, target=0.05)
+    q.add("sex", shares=[0.5, 0.5])
+    expected, certain = q.enough()
+    assert expected == certain
+    q.flags = (Flag("born", "date", "", ""),)
+    assert q.enough() == (expected, None)
+    q.flags = (Flag("surname", "name", "", ""),)
+    assert q.enough() == (expected, certain), "kept apart from the answers"

@@ -64,9 +64,11 @@ class TestSamples:
 
     def test_a_record_of_a_sample_is_answered_as_one(self, store):
         key = signer()
-        honest = make(AGES, key=key, population=Population.parse("NL/Nowhere@2021"))  # Shoal's own records are silent there
+        honest = make(
+            AGES, key=key, population=Population.parse("Shoalland/Nowhere@2021")
+        )  # Shoal's own records are silent there
         store.submit(type(honest)(**{**_fields(honest), "method": "sample"}).signed(key))
-        answer = Registry(store).query(["age/years"], "NL/Nowhere@2021")
+        answer = Registry(store).query(["age/years"], "Shoalland/Nowhere@2021")
         plain, found = unique_share(honest.summary, 300), answer.unique_share(300)
         assert found.low < plain.low
         assert found.high > plain.high
@@ -120,14 +122,14 @@ class TestQuarrels:
 class TestNeighbours:
     def test_a_place_without_a_record_is_told_what_its_neighbours_have(self, store):
         key = signer()
-        store.submit(make([50 * c for c in AGES], population=Population.parse("NL@2021"), cells=95, key=key))
+        store.submit(make([50 * c for c in AGES], population=Population.parse("Shoalland@2021"), cells=95, key=key))
         for i in range(7):
             counts = [c + 40 * i for c in STEEP]
-            store.submit(make(counts, population=Population.parse(f"NL/P{i}@2021"), cells=95, key=key))
-        store.submit(make(AGES, population=Population.parse("NL/Q@2020"), cells=95, key=key))  # another year
-        answer = Registry(store).query(["age/years"], "NL/Missing@2021")
+            store.submit(make(counts, population=Population.parse(f"Shoalland/P{i}@2021"), cells=95, key=key))
+        store.submit(make(AGES, population=Population.parse("Shoalland/Q@2020"), cells=95, key=key))  # another year
+        answer = Registry(store).query(["age/years"], "Shoalland/Missing@2021")
         found = answer.unique_share(200)
-        near = sorted(unique_share(store.topic(("age/years",), f"NL/P{i}@2021")[0].summary, 200).value for i in range(7))
+        near = sorted(unique_share(store.topic(("age/years",), f"Shoalland/P{i}@2021")[0].summary, 200).value for i in range(7))
         assert (found.grade, found.level, found.value) == ("C", 0.95, near[3])
         assert 0 < found.low < near[0]
         assert near[-1] < found.high < 95 / 200
@@ -137,9 +139,9 @@ class TestNeighbours:
         assert "7 neighbouring populations" in " ".join(told["unique_share"]["notes"])
 
     def test_few_neighbours_tell_nothing(self, store):
-        store.submit(make([50 * c for c in AGES], population=Population.parse("NL@2021"), cells=95))
-        store.submit(make(STEEP, population=Population.parse("NL/P@2021"), cells=95))
-        found = Registry(store).query(["age/years"], "NL/Missing@2021").unique_share(200)
+        store.submit(make([50 * c for c in AGES], population=Population.parse("Shoalland@2021"), cells=95))
+        store.submit(make(STEEP, population=Population.parse("Shoalland/P@2021"), cells=95))
+        found = Registry(store).query(["age/years"], "Shoalland/Missing@2021").unique_share(200)
         assert (found.low, found.high, found.grade, dict(found.details)) == (0.0, 95 / 200, "C", {})  # 95 cells, 200 people
 
 

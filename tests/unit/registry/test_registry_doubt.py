@@ -26,10 +26,10 @@ class TestFit:
     )
     def test_a_wider_population_bounds_nothing_but_how_many_can_be_alone(self, store, codes, cells):
         """A finer, coarser or marginal record of a parent is no bound for the child; in 19 cells 19 people can be alone."""
-        store.submit(make(five_years(AGES), codes=("age/5y",), population=Population.parse("NL@2021"), cells=19))
-        store.submit(make(AGES, population=Population.parse("NL@2021"), cells=95))
-        store.submit(make([40_000, 41_000], codes=("sex",), population=Population.parse("NL@2021"), cells=2))
-        answer = Registry(store).query(codes, "NL/Nowhere@2021")  # of Utrecht Shoal's own records prove more
+        store.submit(make(five_years(AGES), codes=("age/5y",), population=Population.parse("Shoalland@2021"), cells=19))
+        store.submit(make(AGES, population=Population.parse("Shoalland@2021"), cells=95))
+        store.submit(make([40_000, 41_000], codes=("sex",), population=Population.parse("Shoalland@2021"), cells=2))
+        answer = Registry(store).query(codes, "Shoalland/Nowhere@2021")  # of a place in the Netherlands more is known
         found = answer.unique_share(100)
         assert (found.low, found.high, found.grade) == (0.0, min(1.0, cells / 100), "C")
         assert "wider population" in " ".join(found.notes)

@@ -106,3 +106,27 @@ def test_the_address_itself_answers_with_a_page(tmp_path: Path) -> None:
         assert page.headers["content-type"].startswith("text/html")
         assert 'href="/registry/v1/exposed"' in page.text
         assert web.get("/nothing").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("population", "codes"),
+    [
+        ("NL/Schiermonnikoog@2021", ["age/5y", "sex"]),  # no record of it, but of the Netherlands
+        ("UK/Leeds@2019", ["age/years", "sex"]),
+        ("XX/Nowhere@2021", ["age/years", "sex"]),  # nothing is known at all: the finest coding
+    ],
+)
+def test_a_bare_attribute_is_understood_of_any_place(population: str, codes: list[str]) -> None:
+    assert codes_of(BuiltIn(), ["age", "sex"], Population.parse(population)) == codes
+
+
+def test_a_place_without_records_in_a_known_country_leads_on() -> None:
+    with pytest.raises(UsageError) as told:
+        population_of(BuiltIn(), "NL/Schiermonnikoog")
+    assert "NL/Schiermonnikoog@2021" in str(told.value.hint)
+    assert "shoal registry search NL" in str(told.value.hint)
+
+
+def test_one_person_alone_is_certainly_unique() -> None:
+    share = Registry().query(["age/5y", "sex"], "NL/Amsterdam@2021").unique_share(1)
+    assert min(share.low, share.value) == pytest.approx(1, abs=1e-5), "not 98.6 %, as the rounded counts alone would allow"

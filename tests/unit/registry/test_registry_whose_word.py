@@ -173,7 +173,10 @@ def test_so_many_holders_are_heard_and_beyond_that_anything_is_possible(shelf, o
 
 def neighbours(store, key, counts, names):
     store.submit_many(
-        [make(counts, ("age/years", "sex"), key=key, cells=190, population=Population.parse(f"NL/{n}@2021")) for n in names]
+        [
+            make(counts, ("age/years", "sex"), key=key, cells=190, population=Population.parse(f"Shoalland/{n}@2021"))
+            for n in names
+        ]
     )
 
 
@@ -181,9 +184,9 @@ def neighbours(store, key, counts, names):
 def test_made_up_neighbours_do_not_move_the_estimate(shelf, trusting):
     key, stranger = signer(), signer()
     neighbours(shelf, key, BOTH, [f"P{i}" for i in range(5)])
-    shelf.submit(make(BOTH, ("age/years", "sex"), key=key, cells=190, population=Population.parse("NL@2021")))
+    shelf.submit(make(BOTH, ("age/years", "sex"), key=key, cells=190, population=Population.parse("Shoalland@2021")))
     anchors = [key.public] if trusting else []
-    ask = (["age/years", "sex"], "NL/Q@2021")
+    ask = (["age/years", "sex"], "Shoalland/Q@2021")
     before = Registry(shelf, anchors=anchors).query(*ask).unique_share(GROUP)
     assert before.details["neighbours"]["populations"] == 5
     neighbours(shelf, stranger, [c // 2 for c in LIE for _ in (0, 1)], [f"A{i}" for i in range(45)])
@@ -192,9 +195,9 @@ def test_made_up_neighbours_do_not_move_the_estimate(shelf, trusting):
 
 
 def test_neighbours_of_other_holders_are_said_to_be_so(shelf):
-    shelf.submit(make(BOTH, ("age/years", "sex"), cells=190, population=Population.parse("NL@2021")))
+    shelf.submit(make(BOTH, ("age/years", "sex"), cells=190, population=Population.parse("Shoalland@2021")))
     neighbours(shelf, signer(), BOTH, [f"P{i}" for i in range(5)])
-    share = Registry(shelf).query(["age/years", "sex"], "NL/Q@2021").unique_share(GROUP)
+    share = Registry(shelf).query(["age/years", "sex"], "Shoalland/Q@2021").unique_share(GROUP)
     assert any("other holders" in n for n in share.notes)
 
 
@@ -275,3 +278,43 @@ def test_an_unknown_keys_answer_says_what_it_would_be_without_it(shelf):
     assert f"By Shoal's own records alone: {own.value:.1%}, between {own.low:.1%} and {own.high:.1%}." in said.notes
     nowhere = Registry(shelf).query(["x/blood"], UTRECHT)
     assert nowhere.own is None
+
+
+SAME = [20_000] + [1] * 94
+"""A lie about any place: nearly everybody gives the same answers."""
+LEEDS = "LAU:E08000035"
+
+
+@pytest.mark.parametrize(
+    ("codes", "population", "met"),
+    [
+        (("age/years", "sex", "x/job"), f"{LEEDS}@2019", "beyond"),  # age and sex alone are proven to miss it
+        (("age/years", "sex"), f"{LEEDS}@2020", "not known"),  # proven of another year only
+        (("age/5y", "sex"), "NL/Schiermonnikoog@2021", "not known"),  # known of its neighbours
+        (("age/years", "sex"), "NL/Schiermonnikoog@2021", "not known"),  # known of them in a coarser coding
+        (("age/years", "sex", "x/job"), "NL/Schiermonnikoog@2024", "not known"),  # and in another year
+    ],
+)
+def test_an_unknown_key_is_bounded_by_what_shoal_knows_nearby(shelf, codes, population, met):
+    lie = make(SAME, codes, cells=1000, population=Population.parse(population))
+    shelf.submit(lie)
+    made = decide(Registry(shelf), codes, population, group_size=GROUP, target=0.05)
+    assert (made.verdict, made.before.grade) == (met, "C")
+    assert any(note.startswith("By Shoal's own records") for note in made.before.notes)
+    trusting = decide(Registry(shelf, anchors=[lie.key]), codes, population, group_size=GROUP, target=0.05)
+    assert trusting.verdict == "within", "the asker's own trust is not overruled"
+
+
+def test_what_shoal_knows_of_fewer_attributes_leaves_the_rest_to_the_key(shelf):
+    codes = ("age/10y", "sex", "x/job")
+    shelf.submit(make(SAME, codes, cells=1000, population=Population.parse(f"{LEEDS}@2019")))
+    made = decide(Registry(shelf), codes, f"{LEEDS}@2019", group_size=GROUP, target=0.05)
+    proven = Registry().query(codes[:2], f"{LEEDS}@2019").unique_share(GROUP)
+    assert made.before.low == proven.low
+    assert made.sentence.endswith("That is the word of a key that you did not name.")
+
+
+def test_of_a_place_without_records_only_the_word_of_the_key_is_there(shelf):
+    shelf.submit(make(SAME, ("age/years", "sex"), cells=190, population=Population.parse("Shoalland/A@2021")))
+    share = Registry(shelf).query(["age/years", "sex"], "Shoalland/A@2021").unique_share(GROUP)
+    assert not any(note.startswith("By Shoal's own records") for note in share.notes)

@@ -23,6 +23,8 @@ Block = QuestionBlock | Branches
 
 ENUMERATE = 60_000
 COARSE = 1 << 11
+LEAST_SHARE = 1e-300
+"""Share of a combination of answers so rare that a float would call it 0."""
 POISSON = 1e9
 """Shape of a gamma distribution that hardly varies."""
 ANYTHING = 0.95
@@ -88,7 +90,7 @@ def likelihoods(pieces: Sequence[tuple[Distribution, Factor]]) -> tuple[Floats, 
     """Shares of combinations of answers, on a grid, and how many people have one of about this share."""
     product = _loggrid.Product.of([f for _, f in pieces if f.y.size > 1 or f.base > 0], points=COARSE)
     keep = product.mass > 1e-15
-    return np.exp(-(product.base + product.grid.places)[keep]), product.mass[keep]
+    return np.maximum(np.exp(-(product.base + product.grid.places)[keep]), LEAST_SHARE), product.mass[keep]
 
 
 def smallest_group(pieces: Sequence[tuple[Distribution, Factor]], people: int) -> Estimate:

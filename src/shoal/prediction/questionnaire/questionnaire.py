@@ -96,6 +96,11 @@ class Questionnaire:
         return f"<Questionnaire: {asked}>"
 
     @property
+    def opened(self) -> tuple[str, ...]:
+        """Questions with open answers, which others may know; names and exact places are kept apart from the answers."""
+        return tuple(flag.question for flag in self.flags if flag.kind not in APART)
+
+    @property
     def skipped(self) -> tuple[str, ...]:
         """Questions that are flagged instead of counted."""
         return tuple(flag.question for flag in self.flags)
@@ -277,7 +282,7 @@ class Questionnaire:
             surely_known=self._by([name for name, q in self.counted.items() if q.role == "quasi"], grade),
             every_answer=self._by(list(self.questions), grade),
             would_tell=self._would_tell(),
-            open_questions=tuple(f.question for f in self.flags if f.kind not in APART),
+            open_questions=self.opened,
             crowd=max(1.0, self.population * float(np.exp(-_meter.entropy(pieces)))),
             waterfall=tuple(self._waterfall(blocks)),
             pairs=tuple(_meter.rank(blocks, ranked, n, 2)[:worst]),
@@ -352,7 +357,7 @@ class Questionnaire:
     def enough(self) -> tuple[int | None, int | None]:
         """The fewest respondents with which the target is met: expected, and for certain; None where all people are not enough.
 
-        More people who answer are more people alike: the share of unique ones falls.
+        More people who answer are more people alike: the share of unique ones falls. Open answers leave nothing certain.
         """
         blocks, names = self.blocks(self.counted), list(self.counted)
         pieces, known = _meter.parts(blocks, names), self._pieces(blocks, names)
@@ -367,7 +372,8 @@ class Questionnaire:
             return [self._bounds(known, names, n)[1] if best is None else best.high for n, best in zip(sizes, found, strict=True)]
 
         sure = expected if self._exact(blocks, names) and self._known(names, 1) is None else at_most
-        return _meter.fewest(expected, self.population, self.target), _meter.fewest(sure, self.population, self.target)
+        certain = None if self.opened else _meter.fewest(sure, self.population, self.target)
+        return _meter.fewest(expected, self.population, self.target), certain
 
     def answer(self, answers: Mapping[str, int | str]) -> Degradation:
         """The crowd of one person with these answers, question after question.

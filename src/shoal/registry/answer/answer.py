@@ -67,6 +67,11 @@ class Answer:
         return any(r.population != self.population for r in self.records)
 
     @property
+    def near(self) -> list[list[Record]]:
+        """Records of the question in neighbouring populations, as far as there are enough."""
+        return [group for group in self.siblings() if len(group) >= ENOUGH]
+
+    @property
     def settled(self) -> bool:
         """Whether it is about exactly the question, and nobody says otherwise."""
         doubt = self.dispute or self.doubted or self.rivals or self.strangers or self.elsewhere
@@ -100,12 +105,27 @@ class Answer:
         if self.strangers:
             return _again(share, 0.0, 1.0, "Nobody you trust vouches for it: anything is possible.")
         if self.own is not None and (own := self.own(self.codes, self.population)) is not None:
-            alone = own.unique_share(group_size, target)
-            said = f"{OWN} {alone.value:.1%}, between {alone.low:.1%} and {alone.high:.1%}."
-            low = alone.low if alone.grade == "B" else min(share.low, alone.low)  # an unknown key takes no proof away
-            value, high = max(share.value, alone.value), max(share.high, alone.high)
-            share = replace(share, value=value, low=low, high=high, log_value=None, notes=(*share.notes, said), details={})
+            share = self._bounded(share, own, own.unique_share(group_size, target))
         return self.graded(share)
+
+    def _bounded(self, share: Estimate, own: Answer, alone: Estimate) -> Estimate:
+        """What an unknown key says beside what Shoal's own records say: it takes no proof away, and the cautious value stands.
+
+        Of fewer attributes they give a lower end only; of another period, or of neighbours, they prove nothing.
+        """
+        here, least = own.population == self.population and not own.elsewhere, own.fit == "coarser coding"
+        about = "" if own.population == self.population else f" in {own.population.period}"
+        about += (
+            "" if own.codes == self.codes and not least else f" by {', '.join(own.codes if own.elsewhere else own.best.codes)}"
+        )
+        said = f"{OWN} {alone.value:.1%}, between {alone.low:.1%} and {alone.high:.1%}{about}."
+        high, value = alone.high, alone.value
+        if least and not own.elsewhere:
+            said, high, value = f"{LEAST} {alone.low:.1%}{about}.", alone.low, alone.low
+        low = max(share.low * least, alone.low) if here and (least or alone.grade == "B") else min(share.low, alone.low)
+        high, value = max(share.high, high), max(share.value, value)
+        kept = {key: what for key, what in share.details.items() if key == "neighbours"}
+        return replace(share, value=value, low=low, high=high, log_value=None, notes=(*share.notes, said), details=kept)
 
     def most_beside(self, group_size: int, room: float) -> float:
         """The largest share if further questions are asked that have so many answers together."""
@@ -179,7 +199,7 @@ class Answer:
     def _from_neighbours(self, share: Estimate, group_size: int) -> Estimate:
         """A wider population proves of a part only how many can be alone; neighbours give a calibrated interval."""
         ceiling = estimate.most_alone(self._cells(), group_size)
-        groups = [g for g in self.siblings() if len(g) >= ENOUGH]
+        groups = self.near
         if not groups:
             note = f"The record is of a wider population: of this one anything between 0% and {ceiling:.0%} is possible."
             wide = replace(share, value=min(share.value, ceiling), low=0.0, high=ceiling, log_value=None)
@@ -221,7 +241,7 @@ class Answer:
         return max(r.summary.cells for r in self.judged)
 
 
-OWN = "By Shoal's own records alone:"
+OWN, LEAST = "By Shoal's own records alone:", "By Shoal's own records at least"
 UNKNOWN = "You named no key that you trust, so this rests on the holder's word alone: grade C. Name the key with --trust."
 ENOUGH = 5
 """Neighbouring populations from which a likelier value is given."""
@@ -275,7 +295,7 @@ def analysed(answer: Answer, group_size: int) -> dict[str, Any]:
     judged = [(joint.fixed(r, answer.codes) if r.counts else r.summary, r.sampled) for r in answer.judged]
     known = [(summary, sampled) for summary, sampled in judged if summary is not None]
     own = answer.fit in ("exact", "joint counts") and not answer.elsewhere and len(known) == len(judged)
-    bounded = any(note.startswith(OWN) for note in share.notes)
+    bounded = any(note.startswith((OWN, LEAST)) for note in share.notes)
     if own and not bounded and not answer.doubted and not answer.strangers and not answer.rivals:
         crowds = [analyse.expected_crowd(summary, group_size, sampled=sampled) for summary, sampled in known]
         alike = [analyse.everybody_unique(summary, group_size, sampled=sampled) for summary, sampled in known]

@@ -78,15 +78,15 @@ class Decision:
         between = f"between {as_percent(self.before.low)} and {as_percent(self.before.high)}"
         target, sure = as_percent(self.target), confidence(self.before)
         if self.verdict == "within":
-            most, word = as_percent(self.before.high), " That is the word of a key that you did not name."
-            said = f"Within the target of {target}: by {asked}, at most {most} of {people} are unique{sure}."
-            return said + word * (UNKNOWN in self.before.notes and not any(n.startswith(OWN) for n in self.before.notes))
+            most = as_percent(self.before.high)
+            return f"Within the target of {target}: by {asked}, at most {most} of {people} are unique{sure}.{_word(self.before)}"
         if self.verdict == "beyond":
             text = f"Beyond the target of {target}: {asked} make about {as_percent(self.before.value)} of {people} unique{sure}."
         else:
             text = f"Not known whether the target of {target} is met: by {asked}, {between} of {people} are unique."
         for codes, share in self.sets[:1]:
-            text += f" Ask for {words(codes)}: about {as_percent(share.value)}, at most {as_percent(share.high)}."
+            most = f"at most {as_percent(share.high)}{confidence(share)}"
+            text += f" Ask for {words(codes)}: about {as_percent(share.value)}, {most}.{_word(share)}"
         return text
 
     @property
@@ -250,6 +250,12 @@ def _people(share: float, group_size: int) -> str:
     """
     number = share * group_size
     return f"about {number:,.0f} ({share:.1%})" if number >= 1 else f"hardly anybody ({share:.1%})"
+
+
+def _word(share: Estimate) -> str:
+    """Whose word it is that a share is within a target, where Shoal's own records do not say so."""
+    own = any(note.startswith(OWN) for note in share.notes)
+    return " That is the word of a key that you did not name." if UNKNOWN in share.notes and not own else ""
 
 
 def _said(e: Estimate) -> str:

@@ -126,6 +126,8 @@ def share_ends(people: npt.NDArray[np.int64], off: npt.NDArray[np.int64], doubt:
 
 def unique_ends(less: Floats, more: Floats, most: npt.NDArray[Any], k: int) -> tuple[float, float]:
     """The least and the most that cells with shares between two ends can add up to, each in so many parts at most."""
+    if k == 1:
+        return 1.0, 1.0
     best = 1 / k
     one = np.where((less < best) & (best < more), alone(np.full(1, best), k), np.maximum(alone(less, k), alone(more, k)))
     split = most * alone(np.minimum(more / most, best), k)

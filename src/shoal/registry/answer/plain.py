@@ -73,8 +73,10 @@ def nearby(source: Places, text: str) -> Iterator[str]:
     close = nearest(text.strip(), names, alike=0.7)
     if close:
         yield f"Did you mean {names[close]}?"
-    counted = countries(source)
-    if len(counted) > SHOWN:
+    counted, country = countries(source), text.strip().partition("/")[0].upper()
+    if "/" in text and country in counted:
+        yield f"Name a period, as {text.strip()}@2021, to ask what its neighbours tell, or see: shoal registry search {country}."
+    elif len(counted) > SHOWN:
         yield f"There are records of {len(counted)} countries: name the country, as --population Kenya."
     else:
         listed = ", ".join(f"{c} ({n:,} {'place' if n == 1 else 'places'})" for c, n in counted.items())
@@ -91,12 +93,16 @@ def countries(source: Places) -> dict[str, int]:
 
 
 def codes_of(source: Places, codes: Iterable[str], people: Population) -> list[str]:
-    """Codes of a vocabulary; a bare attribute (``age``, ``postcode``) stands for the finest coding that is known there."""
+    """Codes of a vocabulary; a bare attribute (``age``, ``postcode``) stands for the finest coding that is known there.
+
+    Where nothing is known there, it is that of the wider population, else the finest of the vocabulary.
+    """
     asked = list(codes)
     order = {code: i for i, code in enumerate(c for chain in CHAINS for c in chain)}
     if all(code in order for code in asked):
         return asked
-    known = {code for coding in source.codings(str(people)) for code in coding}
+    places = (source.codings(str(place)) for place in (people, *people.parents()))
+    known = {code for coding in next(filter(None, places), []) for code in coding} or set(order)
 
     def finest(code: str) -> str:
         found = [k for k in known if attribute(k).split("/")[0] == code] if code not in order else []

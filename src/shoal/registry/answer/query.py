@@ -19,7 +19,7 @@ from shoal.registry.records.notice import Notice
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record, check_key
 from shoal.registry.records.trust import FLOOR, contradictions, dispute, outlier, trusted_keys
-from shoal.registry.records.vocabulary import canonical, compare
+from shoal.registry.records.vocabulary import canonical, coarser, compare
 
 MOST_RIVALS = 50
 """Holders that are heard about one population; where more speak, and nobody was named to trust, anything is possible."""
@@ -144,13 +144,12 @@ class Registry:
                 notes += [f"Holders disagree about {t[0].codes[0]}: the cautious record is used." for t in topics if dispute(t)]
                 return "margins only", tuple(one_of(t) for t in topics), notes
         coarser = self._nearest([c for c in known if compare(c, wanted) == "coarser"], people, view, finer=False)
-        if coarser:
-            return "coarser coding", coarser, [f"Known only as {', '.join(coarser[0].codes)}."]
-        for part in sorted({shared(wanted, c) for c in known if len(c) > 1} - {()}, key=lambda p: (-len(p), p)):
-            counted = self._counted(part, known, people, view)
-            if counted:
-                return "coarser coding", counted, [f"Known only are {', '.join(part)}."]
-        return None
+        fewer = sorted({shared(wanted, c) for c in known if len(c) > 1} - {()}, key=lambda p: (-len(p), p))
+        parts = ((part, counted) for part in fewer if (counted := self._counted(part, known, people, view)))
+        part, counted = next(parts, ((), ()))
+        if counted and (not coarser or _cells(counted[0], part) >= coarser[0].summary.cells):
+            return "coarser coding", counted, [f"Known only are {', '.join(part)}."]
+        return ("coarser coding", coarser, [f"Known only as {', '.join(coarser[0].codes)}."]) if coarser else None
 
     def _counted(
         self, wanted: tuple[str, ...], codings: list[tuple[str, ...]], people: Population, view: View
@@ -227,6 +226,12 @@ class Registry:
         return outlier(record, values, _parent(record, view) if len(values) < 3 else None)
 
 
+def _cells(record: Record, codes: tuple[str, ...]) -> int:
+    """How many cells the joint counts of a record have in a coding."""
+    cells = None if record.counts is None else record.counts.cells(codes)
+    return 0 if cells is None else len(cells.people)
+
+
 def _parent(record: Record, view: View) -> float | None:
     """κ of the same quasi-identifier in the nearest wider population."""
     for wider in record.population.parents():
@@ -238,9 +243,21 @@ def _parent(record: Record, view: View) -> float | None:
 
 @lru_cache(maxsize=64)
 def own_records(codes: tuple[str, ...], people: Population) -> Answer | None:
-    """What the records that come with Shoal say of exactly the question."""
-    found = Registry().query(codes, people)
-    return found if found.settled else None
+    """What the records that come with Shoal say of the question: of these people, in another period if need be, or near them."""
+    registry = Registry()
+    found = registry.query(codes, people)
+    if not found.records:
+        places = dict.fromkeys(wider.place for wider in (people, *people.parents()))
+        topics = ({p for p, _ in registry.source.topics(f"{place}@".casefold()) if p.startswith(f"{place}@")} for place in places)
+        latest = max((Population.parse(p).period for p in next(filter(None, topics), ())), default=None)
+        found = found if latest is None else registry.query(codes, replace(people, period=latest))
+    while found.elsewhere and not found.near:  # the share by fewer attributes, or a coarser coding, is no larger
+        fewer = shared(found.codes, found.best.codes)
+        fewer = fewer if fewer != found.codes else tuple((*coarser(code), code)[0] for code in fewer)
+        if fewer == found.codes:
+            return None
+        found = registry.query(fewer, found.population)
+    return found if found.records else None
 
 
 def _open(source: str | Path | RecordSource) -> RecordSource:
