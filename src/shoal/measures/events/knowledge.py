@@ -234,7 +234,7 @@ class Linked:
             there = np.zeros(t.n_people, dtype=np.bool_)
             there[chosen] = True
             order = np.argsort(t.popularity, kind="stable")[::-1]  # the points of a trace stand in the opposite one
-            count = np.zeros((4, t.n_points), dtype=np.int64)
+            count = np.zeros((5, t.n_points), dtype=np.int64)
             weak_sets.mark_weak_pairs(*fits, there, order, float(limit), self._most(), count, mark)
             return mark
         weak_sets.mark_weak(*fits, chosen, m, self.test, float(limit), self._most(), *self._rooms(m), *self._values(), mark)

@@ -242,8 +242,8 @@ def mark_weak_pairs(
     """:func:`mark_weak` for people who share up to two points, in the chosen traces: at each point, from the most popular to the
     rarest (``order``), its pairs with more popular points are counted in one walk over the traces there.
 
-    ``count`` has four rows of zeros, and has them again at the end: for the pair with each point the traces, the most of one
-    person, the person of the last trace, and how many of that person's came before.
+    ``count`` has five rows of zeros, the first two of them again at the end: for the pair with each point the traces, the most of
+    one person, the person of the last trace, how many of that person's came before; and the points of which there is a pair.
     """
     for p in order:
         low, high = first[p], first[p + 1]
@@ -252,30 +252,31 @@ def mark_weak_pairs(
             wanted |= chosen[visitor[i]]
         if not wanted:
             continue
-        alone = (high - low) // most[p] < limit
-        for turn in range(3):
+        alone, pairs = (high - low) // most[p] < limit, 0
+        for turn in range(1 if alone else 0, 2):
             for i in range(low, high):
                 t = visitor[i]
-                if (turn == 1 and not chosen[t]) or (alone and turn != 1):
+                if turn == 1 and not chosen[t]:
                     continue
                 root = start[t]
                 while point[root] != p:
                     root += 1
-                if alone:
-                    mark[root] = True
-                    continue
-                for j in range(root + 1, start[t + 1]):
+                mark[root] |= alone
+                for j in range(root + 1, start[t] if alone else start[t + 1]):
                     q = point[j]
-                    if turn == 0:
-                        if count[0, q] == 0 or count[2, q] != owner[t]:
-                            count[2, q], count[3, q] = owner[t], 0
-                        count[0, q] += 1
-                        count[3, q] += 1
-                        count[1, q] = max(count[1, q], count[3, q])
-                    elif turn == 1:
+                    if turn == 1:
                         mark[root] |= not mark[j] and count[0, q] // count[1, q] < limit
-                    else:
-                        count[0, q] = count[1, q] = 0
+                        continue
+                    if count[0, q] == 0:
+                        count[4, pairs] = q
+                        pairs += 1
+                    if count[0, q] == 0 or count[2, q] != owner[t]:
+                        count[2, q], count[3, q] = owner[t], 0
+                    count[0, q] += 1
+                    count[3, q] += 1
+                    count[1, q] = max(count[1, q], count[3, q])
+        for i in range(pairs):
+            count[0, count[4, i]] = count[1, count[4, i]] = 0
 
 
 @lean_njit

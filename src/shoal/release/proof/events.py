@@ -37,7 +37,7 @@ from shoal.release.proof.read import coded_columns, header, python_values, rows
 Ints = npt.NDArray[np.int64]
 Column = tuple[Ints, Any]
 """The number of the value of each record, and the distinct values (Arrow, or a list)."""
-BLOCK = 4_000_000
+BLOCK = 2_000_000
 """Sets that are listed at a time."""
 
 
