@@ -184,9 +184,8 @@ def test_coarser_points_never_lower_k(pairs, s):
 def test_trips_of_a_written_file_are_the_definition(tmp_path_factory, records, text):
     """Consecutive records of a pseudonym at two places, both the only ones at their time, none blank; in any format."""
     hours = [f"2026-03-02 {h:02}:00:00" for h in range(10)]
-    table = pa.table(
-        {"who": [w for w, _, _ in records], "at": [hours[h] for _, h, _ in records], "to": [p for _, _, p in records]}
-    )
+    people, at, places = zip(*records, strict=True)
+    table = pa.table({"who": people, "at": [hours[h] for h in at], "to": places})
     path = tmp_path_factory.mktemp("trips") / ("data.csv" if text else "data.parquet")
     (csv.write_csv if text else pq.write_table)(table, path)
     trips = Counter()
