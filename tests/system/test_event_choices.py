@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.engines.core.memory import left_for_data
 from shoal.errors import PolicyError
 
 SEED = 10**18 + 9
@@ -226,3 +227,17 @@ def test_a_table_that_is_too_large_is_refused_beforehand(visits: pa.Table, most:
     with pytest.raises(shoal.errors.UsageError if most < 800 else ZeroDivisionError, match=r"and 799 at most|division"):
         shoal.anonymize(visits, asked(["known[1]>=2"]))
     assert len(tried) == (most == 800)
+
+
+@pytest.mark.parametrize("budget", [799, 800])
+def test_a_table_that_does_not_fit_in_the_memory_is_refused_beforehand(
+    visits: pa.Table, budget: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """800 records in a memory for one record fewer: refused with the memory that it takes, before a plan is tried."""
+    from shoal.release.events import records, release
+
+    table = shoal.open(visits, memory="256MB")
+    monkeypatch.setattr(records, "EACH_RECORD", left_for_data(256 << 20) // budget)
+    monkeypatch.setattr(release, "best_plan", lambda *_: 1 / 0)
+    with pytest.raises(shoal.errors.MemoryBudgetError if budget < 800 else ZeroDivisionError, match=r"800 events of|division"):
+        shoal.anonymize(table, asked(["known[1]>=2"]))

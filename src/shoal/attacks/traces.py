@@ -38,13 +38,15 @@ class Published:
     def near(self, groups: Sequence[IntArray]) -> IntArray:
         """Traces that hold one point, at least, of every group."""
         t = self.traces
-        left: IntArray | None = None
+        each: list[IntArray] = []
         for points in groups:
             there = [t.visitor[t.first[p] : t.first[p + 1]] for p in points[points >= 0].tolist()]
             found = np.concatenate(there or [t.visitor[:0]]).astype(np.int64)
-            found = found if len(there) < 2 else np.unique(found)  # the traces at one point stand in order, each once
-            left = found if left is None else np.intersect1d(left, found, assume_unique=True)
-        return np.empty(0, dtype=np.int64) if left is None else left
+            each.append(found if len(there) < 2 else np.unique(found))  # the traces at one point stand in order, each once
+        left, *others = sorted(each, key=len) or [np.empty(0, dtype=np.int64)]
+        for other in others:
+            left = other[_places_in(left, other)]
+        return left
 
     def moved(self, points: IntArray) -> IntArray:
         """Traces that hold every point; with several columns of points, all those of one column."""
@@ -55,16 +57,22 @@ class Published:
         traces hold, because a rare one tells more; and how many these are."""
         t = self.traces
         lists = [t.visitor[t.first[p] : t.first[p + 1]] for p in points[points >= 0].tolist()]
-        there, which = np.unique(np.concatenate([t.visitor[:0], *lists]), return_inverse=True)
-        sizes = np.array([len(x) for x in lists], dtype=np.int64)
-        return there, np.bincount(which, weights=np.repeat(1.0 / np.log1p(sizes), sizes)), np.bincount(which)
+        weights = [1.0 / np.log1p(len(x)) for x in lists]
+        if OFTEN * sum(map(len, lists)) < t.n_people:
+            there, which = np.unique(np.concatenate([t.visitor[:0], *lists]), return_inverse=True)
+            each = np.repeat(np.array(weights), [len(x) for x in lists])
+            return there, np.bincount(which, weights=each), np.bincount(which)
+        scores, common = np.zeros(t.n_people), np.zeros(t.n_people, dtype=np.int64)
+        for list_, weight in zip(lists, weights, strict=True):
+            scores[list_] += weight
+            common[list_] += 1
+        there = np.flatnonzero(common)
+        return there, scores[there], common[there]
 
-    def alike(self, points: IntArray) -> npt.NDArray[np.float64]:
-        """The score of each trace over all points of both."""
+    def alike(self, points: IntArray) -> tuple[Any, Any]:
+        """The traces with one of the points, at least, and the score of each over all points of both."""
         there, scores, common = self.scores(points)
-        out = np.zeros(self.traces.n_people)
-        out[there] = scores / (self.traces.lengths[there] + len(points) - common)
-        return out
+        return there, scores / (self.traces.lengths[there] + len(points) - common)
 
     def best(self, points: IntArray) -> tuple[int, float]:
         """The trace with the highest score and its eccentricity; −1 where no point fits."""
@@ -75,6 +83,17 @@ class Published:
         spread = float(max(0.0, (some**2).sum() / n - (some.sum() / n) ** 2) ** 0.5)
         first, second = np.partition(np.append(some, 0.0), -2)[:-3:-1].tolist() if n > 1 else (float(some[0]), 0.0)
         return int(there[some.argmax()]), (first - second) / spread if spread > 0 else 0.0
+
+
+OFTEN = 8
+"""Traces of which an eighth or more may have a point are counted one by one; fewer are put in order."""
+
+
+def _places_in(few: IntArray, many: IntArray) -> IntArray:
+    """Where those of the first that are in the second stand there; both in order, each value once."""
+    at = np.searchsorted(many, few)
+    at, few = at[at < len(many)], few[at < len(many)]
+    return at[many[at] == few]
 
 
 def draw(known: Sequence[IntArray], s: int, rng: np.random.Generator) -> list[IntArray]:
@@ -311,7 +330,7 @@ def whole_trail(published: Published, people: IntArray, known: Sequence[IntArray
     """Somebody knows every record of a person and looks for the most alike pseudonym."""
     chances = np.zeros(len(people))
     for i, (person, points) in enumerate(zip(people.tolist(), known, strict=True)):
-        chances[i] = _most_alike(published, person, published.alike(points), 0.0)
+        chances[i] = _most_alike(published, person, *published.alike(points), 0.0)
     question = "Does somebody who knows all records of a person find a pseudonym of that person?"
     return _beyond("whole trail", question, "all their records known", chances, most)
 
@@ -324,14 +343,14 @@ def relinking(places: Published, sample: IntArray, times: Published | None = Non
     by_chance = (many[places.owner[sample]] - 1) / max(t.n_people - 1, 1)
     chances = np.zeros((2, len(sample)))
     for i, trace in enumerate(sample.tolist()):
-        scores = places.alike(t.point[t.start[trace] : t.start[trace + 1]].astype(np.int64))
-        scores[trace] = 0.0
-        chances[0, i] = _most_alike(places, int(places.owner[trace]), scores, by_chance[i])
+        there, scores = places.alike(t.point[t.start[trace] : t.start[trace + 1]].astype(np.int64))
+        scores[np.searchsorted(there, trace)] = 0.0
+        chances[0, i] = _most_alike(places, int(places.owner[trace]), there, scores, by_chance[i])
         if times is not None:
             u = times.traces
             for p in u.point[u.start[trace] : u.start[trace + 1]].tolist():
-                scores[u.visitor[u.first[p] : u.first[p + 1]]] = 0.0
-            chances[1, i] = _most_alike(places, int(places.owner[trace]), scores, by_chance[i])
+                scores[_places_in(u.visitor[u.first[p] : u.first[p + 1]], there)] = 0.0
+            chances[1, i] = _most_alike(places, int(places.owner[trace]), there, scores, by_chance[i])
     rate, chance = float(chances.mean(axis=1).max()), float(by_chance.mean())
     low, high = wilson(rate * len(sample), len(sample))
     said = (
@@ -343,10 +362,10 @@ def relinking(places: Published, sample: IntArray, times: Published | None = Non
     return AttackResult("relinking", question, rate, low, high, None, "", verdict, said)
 
 
-def _most_alike(published: Published, person: int, scores: npt.NDArray[np.float64], otherwise: float) -> float:
+def _most_alike(published: Published, person: int, there: IntArray, scores: Any, otherwise: float) -> float:
     """The share of the traces with the best score that are the person's; ``otherwise`` if none has a point in common."""
     top = scores.max(initial=0.0)
-    return float((published.owner[scores >= top * (1 - 1e-9)] == person).mean()) if top > 0 else otherwise
+    return float((published.owner[there[scores >= top * (1 - 1e-9)]] == person).mean()) if top > 0 else otherwise
 
 
 def joined_traces(published: Published, trails: Sequence[IntArray]) -> list[int]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from statistics import mean
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import csv
 
 from shoal.errors import VerificationError
+from shoal.measures.events import weak_sets
 from shoal.model.requirement import KnownRecords, Unicity
 from shoal.release.proof import events as proof
 from shoal.release.proof.events import facts_of_rows, judge_events
@@ -54,6 +58,18 @@ def test_the_recount_is_the_definition(pairs, s, block):
         assert facts.alone[m] == pytest.approx(share, abs=1e-11)
     assert facts.traces == facts.people == len({t for t, _ in pairs})
     assert facts.records == len(pairs)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables, st.integers(1, 4), st.booleans(), st.sets(st.integers(0, 9)))
+def test_pairs_counted_in_one_walk_are_those_looked_up_one_by_one(pairs, limit, linked, chosen):
+    p = as_pairs(pairs, (lambda t: t // 2) if linked else (lambda t: t))
+    found = Linked.of(p.trace, p.point, p.owner, np.ones(len(p.trace), dtype=bool))
+    t, mark = found.traces, np.zeros(len(p.trace), dtype=bool)
+    which = np.array(sorted(c for c in chosen if c < t.n_people), dtype=np.int64)
+    fits = (t.start, t.point, found.first, found.visitor, found.owner, which)
+    weak_sets.mark_weak(*fits, 2, found.test, float(limit), found._most(), *found._rooms(2), *found._values(), mark)
+    assert (found.weak(2, limit, which) == mark).all()
 
 
 @settings(max_examples=100, deadline=None)
@@ -161,3 +177,39 @@ def test_coarser_points_never_lower_k(pairs, s):
     coarse = facts_of_rows([(t, p // 2) for t, p in pairs], unit=True, person=False, known=s)
     assert coarse.smallest[s] >= fine.smallest[s]
     assert all(fine.smallest[m + 1] <= fine.smallest[m] for m in range(1, s))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9), st.sampled_from("AB*")), min_size=1, max_size=40), st.booleans())
+def test_trips_of_a_written_file_are_the_definition(tmp_path_factory, records, text):
+    """Consecutive records of a pseudonym at two places, both the only ones at their time, none blank; in any format."""
+    hours = [f"2026-03-02 {h:02}:00:00" for h in range(10)]
+    people, at, places = zip(*records, strict=True)
+    table = pa.table({"who": people, "at": [hours[h] for h in at], "to": places})
+    path = tmp_path_factory.mktemp("trips") / ("data.csv" if text else "data.parquet")
+    (csv.write_csv if text else pq.write_table)(table, path)
+    trips = Counter()
+    for who in set(people):
+        own = sorted((h, p) for w, h, p in records if w == who)
+        times = Counter(h for h, _ in own)
+        for (h, a), (i, b) in pairwise(own):
+            if a != b and "*" not in (a, b) and times[h] == times[i] == 1:
+                trips[a, b] += 1
+    told, found = proof.recount_uses(path, unit="who", time="at", place=["to"])
+    assert found == trips
+    assert told == {
+        "records": len(records),
+        "records per person": len(records) / len({w for w, _, _ in records}),
+        "trips": trips.total(),
+    }
+
+
+def test_values_of_every_type_are_told_apart_as_they_are_written(tmp_path):
+    """A missing number is one value, whether not a number or nothing; zeros of both signs are one; in several row groups."""
+    numbers = [0.0, -0.0, float("nan"), None, 1.5, 0.0, None, float("nan")]
+    table = pa.table({"who": ["a", None, "b", None, "c", "c", "d", "d"], "lat": pa.array(numbers), "day": [None, 1] * 4})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=3)
+    facts = proof.recount_events(tmp_path / "t.parquet", unit="who", points=["lat", "day"], known=1)
+    rows = [(w, 0.0 if n == 0 else None if n != n else n, d) for w, n, d in zip(*table.to_pydict().values(), strict=True)]
+    assert facts == facts_of_rows(rows, unit=True, person=False, known=1)
+    assert facts.points == 5

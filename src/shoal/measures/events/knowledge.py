@@ -230,6 +230,13 @@ class Linked:
         mark = np.zeros(t.n_pairs, dtype=np.bool_)
         chosen = np.arange(t.n_people) if which is None else which
         fits = (t.start, t.point, self.first, self.visitor, self.owner)
+        if m == 2 and self.test == weak_sets.PEOPLE and self.visitor is t.visitor:  # not of records known about
+            there = np.zeros(t.n_people, dtype=np.bool_)
+            there[chosen] = True
+            order = np.argsort(t.popularity, kind="stable")[::-1]  # the points of a trace stand in the opposite one
+            count = np.zeros((5, t.n_points), dtype=np.int64)
+            weak_sets.mark_weak_pairs(*fits, there, order, float(limit), self._most(), count, mark)
+            return mark
         weak_sets.mark_weak(*fits, chosen, m, self.test, float(limit), self._most(), *self._rooms(m), *self._values(), mark)
         return mark
 

@@ -32,7 +32,7 @@ LOPSIDED = 16
 
 
 @lean_njit
-def _find(people: CodeArray, low: int, high: int, person: int) -> int:
+def find(people: CodeArray, low: int, high: int, person: int) -> int:
     """The first place in ``people[low:high]`` that is not before ``person``."""
     while low < high:
         middle = (low + high) >> 1
@@ -49,7 +49,7 @@ def common(known: CodeArray, n: int, people: CodeArray, low: int, high: int, out
     found, i = 0, 0
     if (high - low) > LOPSIDED * n:
         for i in range(n):
-            low = _find(people, low, high, known[i])
+            low = find(people, low, high, known[i])
             if low == high:
                 break
             if people[low] == known[i]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.kernels.jit import lean_njit
-from shoal.measures.events.sets import common
+from shoal.measures.events.sets import LOPSIDED, common, find
 
 
 @lean_njit
@@ -34,7 +34,12 @@ def share(known: Any, n: int, traces: Any, low: int, high: int, owner: Any, enou
     If everybody has one trace, it is the number of people. Somebody who has most of the traces is not hidden among the others.
     """
     found, longest, run, last, i = 0, 1, 0, -1, 0
+    lopsided = high - low > LOPSIDED * n
     while i < n and low < high and found < enough:
+        if lopsided:
+            low = find(traces, low, high, known[i])
+            if low == high:
+                break
         a, b = known[i], traces[low]
         if a == b:
             if owner[a] != last:
@@ -227,6 +232,51 @@ def mark_weak(
                 < limit
             ):  # fmt: skip
                 mark[base + root] = True
+
+
+@lean_njit
+def mark_weak_pairs(
+    start: Any, point: Any, first: Any, visitor: Any, owner: Any, chosen: Any, order: Any, limit: float, most: Any, count: Any,
+    mark: Any,
+) -> None:  # fmt: skip
+    """:func:`mark_weak` for people who share up to two points, in the chosen traces: at each point, from the most popular to the
+    rarest (``order``), its pairs with more popular points are counted in one walk over the traces there.
+
+    ``count`` has five rows of zeros, the first two of them again at the end: for the pair with each point the traces, the most of
+    one person, the person of the last trace, how many of that person's came before; and the points of which there is a pair.
+    """
+    for p in order:
+        low, high = first[p], first[p + 1]
+        wanted = False
+        for i in range(low, high):
+            wanted |= chosen[visitor[i]]
+        if not wanted:
+            continue
+        alone, pairs = (high - low) // most[p] < limit, 0
+        for turn in range(1 if alone else 0, 2):
+            for i in range(low, high):
+                t = visitor[i]
+                if turn == 1 and not chosen[t]:
+                    continue
+                root = start[t]
+                while point[root] != p:
+                    root += 1
+                mark[root] |= alone
+                for j in range(root + 1, start[t] if alone else start[t + 1]):
+                    q = point[j]
+                    if turn == 1:
+                        mark[root] |= not mark[j] and count[0, q] // count[1, q] < limit
+                        continue
+                    if count[0, q] == 0:
+                        count[4, pairs] = q
+                        pairs += 1
+                    if count[0, q] == 0 or count[2, q] != owner[t]:
+                        count[2, q], count[3, q] = owner[t], 0
+                    count[0, q] += 1
+                    count[3, q] += 1
+                    count[1, q] = max(count[1, q], count[3, q])
+        for i in range(pairs):
+            count[0, count[4, i]] = count[1, count[4, i]] = 0
 
 
 @lean_njit

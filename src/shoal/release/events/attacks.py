@@ -50,7 +50,7 @@ from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with
 from shoal.release.events.publish import DAY, place_labels, shift_step, shifts, shown_of, time_labels, write_table
 from shoal.release.events.records import EventTable, column_of, complete, several_places, time_of, times_at
 from shoal.release.events.uses import earlier_flows, published_places
-from shoal.release.proof.events import coded, event_rows, facts_of_rows, judge_events
+from shoal.release.proof.events import Column, event_columns, facts_of_rows, judge_events, points_of
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Found
 from shoal.search.events.problem import EVERY, NEVER
@@ -65,6 +65,8 @@ MOST_HUNTED = 8
 """Known records of the largest attacker that a hunt tries."""
 MOST_CHOSEN = 500
 """People whose records are chosen one by one."""
+MOST_COMPARED, FEWEST_RELINKED = 2_000_000_000, 200
+"""Records that are compared while pseudonyms are joined, and pseudonyms that are joined even if these are more."""
 BEYOND = 2
 """Known records beyond those claimed for, with which it is tried too."""
 
@@ -363,7 +365,7 @@ def _relinking(events: EventTable, found: Found, rng: np.random.Generator) -> At
     several = np.flatnonzero(np.bincount(whole.owner)[whole.owner] > 1)
     if not len(several):
         return None
-    sample = several[targets(len(several), rng, MOST_TARGETS)]
+    sample = several[targets(len(several), rng, min(MOST_TARGETS, max(FEWEST_RELINKED, MOST_COMPARED // whole.traces.n_pairs)))]
     times = times_at(events.time, found.shape.time) if found.shape.time != NONE else None
     when = None if times is None else _published(events.problem.person, found, np.asarray(times, dtype=np.int64))
     return relinking(whole, sample, when)
@@ -442,8 +444,8 @@ def attack_folder(
     return [*out, _hunted(certificate.asked, told, trails, seed)] if hunt else out
 
 
-def _shown(data: Path, told: EventData) -> list[tuple[Any, ...]]:
-    return list(event_rows(data, [*([told.unit] if told.unit else []), *told.points], told.counts))
+def _shown(data: Path, told: EventData) -> list[Column]:
+    return event_columns(data, [*([told.unit] if told.unit else []), *told.points], told.counts)
 
 
 def published_attacks(
@@ -453,13 +455,14 @@ def published_attacks(
 
     ``separate``: pseudonyms are not people, or dates are shifted; then these are attacks of their own, on the published file.
     """
-    found, trails, _ = _released_traces(_shown(data, told), told.unit is not None, list(range(len(told.points))))
+    found = _released_traces(_shown(data, told), told.unit is not None, list(range(len(told.points))))[0]
     rng = np.random.default_rng(seed)
     most = most_known(asked)
-    chosen = targets(len(trails), rng)
+    chosen, t = targets(found.traces.n_people, rng), found.traces
+    trails = [t.point[t.start[i] : t.start[i + 1]].astype(np.int64) for i in chosen.tolist()]
     out = []
     for s in (most, most + BEYOND):
-        taken = draw([trails[i] for i in chosen.tolist()], s, rng)
+        taken = draw(trails, s, rng)
         claim = claim_of(tuple(asked), s, renewed=separate) if not steps.shift else None
         bound = 1.0 if steps.shift else most_chance(tuple(asked), s)
         allowed = most_chance(tuple(asked), most)
@@ -472,27 +475,24 @@ def published_attacks(
     return [replace(r, name=f"{r.name}, as published", sentence=of + r.sentence) for r in out]
 
 
-def _released_traces(
-    shown: list[tuple[Any, ...]], unit: bool, which: list[int]
-) -> tuple[Published, list[IntArray], dict[tuple[Any, ...], int]]:
-    """Published records as traces, by some of the columns of a point; the points of each trace; and the number of each point."""
-    columns = list(zip(*shown, strict=True))
-    trace = coded(columns[0] if unit else range(len(shown)))[0]
-    point, numbers = coded(zip(*(columns[int(unit) + j] for j in which), strict=True))
+def _released_traces(shown: list[Column], unit: bool, which: list[int]) -> tuple[Published, Callable[[], list[tuple[Any, ...]]]]:
+    """Published records as traces, by some of the columns of a point; and a function that lists the values of each point."""
+    trace = np.unique(shown[0][0], return_inverse=True)[1] if unit else np.arange(len(shown[0][0]))
+    point, values = points_of([shown[int(unit) + j] for j in which])
     traces = Traces.of(trace, point)
-    own = [traces.point[traces.start[t] : traces.start[t + 1]].astype(np.int64) for t in range(traces.n_people)]
-    return Published(traces, np.arange(traces.n_people)), own, numbers
+    return Published(traces, np.arange(traces.n_people)), values
 
 
 def _list_trails(
-    c: EventCertificate, plan: EventPlan, outside: Table, shown: list[tuple[Any, ...]], told: Sequence[str]
+    c: EventCertificate, plan: EventPlan, outside: Table, shown: list[Column], told: Sequence[str]
 ) -> tuple[Published, list[IntArray]]:
     """Published traces by some columns of a point, and the points of each person of the list, carried through the plan: a row
     for each record, a column for each number of days by which the plan may shift all of them."""
     step = shift_step(plan.time_width)
     days = range(-(plan.shift // step) * step, plan.shift + 1, step) if plan.time in told else (0,)
     person = _person(plan, outside, c.data.points)
-    published, _, numbers = _released_traces(shown, c.data.unit is not None, [list(c.data.points).index(n) for n in told])
+    published, values = _released_traces(shown, c.data.unit is not None, [list(c.data.points).index(n) for n in told])
+    numbers = {value: i for i, value in enumerate(values())}
     trails: dict[Any, list[list[int]]] = {}
     for records in zip(*(_carried(plan, outside, person, list(told), c.data.ending, d) for d in days), strict=True):
         trails.setdefault(records[0][0], []).append([numbers.get(tuple(point), -1) for _, *point in records])

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.engines.core.memory import left_for_data, refused
+from shoal.engines.count.by_codes import half_of_memory
 from shoal.errors import DataError, EmptyTableError, PolicyError, RoleError, UsageError
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.traces import EXACT, NONE, microseconds, moments_of, place_codes, time_buckets
@@ -31,7 +33,9 @@ TIMES = ("date", "timestamp", "time", "integer", "decimal", "float", "text")
 DATED = ("date", "timestamp")
 MOST_SHAPES = 400
 MOST_RECORDS = 20_000_000
-"""Rows above which a release is refused before anything is read: about 1.2 KB of memory each while plans are tried."""
+EACH_RECORD = 900
+"""Rows above which a release is refused before anything is read, and bytes of memory for each while plans are tried, the file is
+counted and attacked: measured, and a quarter more."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,11 +65,7 @@ class EventTable:
 def read_events(table: Table, policy: Policy) -> EventTable:
     """The table as the search needs it; every column of it has a place in the policy."""
     rules = _rules(policy)
-    if table.most_rows() > MOST_RECORDS and (n := table.n_rows()) > MOST_RECORDS:
-        raise UsageError(
-            f"'{table.name}' has {n:,} rows. A release of events holds all of them in memory, and {MOST_RECORDS:,} at most.",
-            hint="Release a part of the people or of the time. shoal measure counts known records in larger tables.",
-        )
+    _check_size(table)
     _check_columns(table, policy, rules)
     check_identifying(table, policy)
     records, incomplete = complete(table, (*rules.columns, *policy.insensitive, *policy.sensitive), rules.columns)
@@ -88,6 +88,21 @@ def read_events(table: Table, policy: Policy) -> EventTable:
         raise UsageError(f"{len(shapes)} plans would have to be tried.", hint=f"Name fewer choices: at most {MOST_SHAPES} plans.")
     problem = _problem(policy, rules, person, time, places, trees, widths, levels, shapes)
     return EventTable(table, policy, rules, records, unit.values, time, places, trees, problem, incomplete, renewals)
+
+
+def _check_size(table: Table) -> None:
+    """Refuse a table whose records do not fit, before anything is read."""
+    memory = min(2 * half_of_memory(), table.memory or 2 * half_of_memory())
+    most = min(MOST_RECORDS, max(0, left_for_data(memory)) // EACH_RECORD)
+    if table.most_rows() <= most or (n := table.n_rows()) <= most:
+        return
+    hint = "Release a part of the people or of the time. shoal measure counts known records in larger tables."
+    if n <= MOST_RECORDS:
+        raise refused(f"A release of the {n:,} events of '{table.name}'", n * EACH_RECORD, memory, hint)
+    raise UsageError(
+        f"'{table.name}' has {n:,} rows. A release of events holds all of them in memory, and {MOST_RECORDS:,} at most.",
+        hint=hint,
+    )
 
 
 def _as_trips(records: Any, policy: Policy, rules: EventRules, kinds: dict[str, str]) -> tuple[Any, EventRules, dict[str, str]]:

@@ -9,10 +9,10 @@ Cost     linear in the number of sets; more than :data:`~shoal.model.requirement
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import chain, combinations, pairwise, repeat
+from itertools import chain, combinations
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,12 @@ from shoal.model.requirement import (
     Unicity,
     Verdict,
 )
-from shoal.release.proof.read import header, rows
+from shoal.release.proof.read import coded_columns, header, python_values, rows
 
 Ints = npt.NDArray[np.int64]
-BLOCK = 4_000_000
+Column = tuple[Ints, Any]
+"""The number of the value of each record, and the distinct values (Arrow, or a list)."""
+BLOCK = 2_000_000
 """Sets that are listed at a time."""
 
 
@@ -104,21 +106,21 @@ def recount_events(
     """
     sensitive = list(dict.fromkeys(r.sensitive for r in asked if r.sensitive is not None))
     named = [*([unit] if unit else []), *([person] if person else [])]
-    records = event_rows(path, [*named, *(f"{values}{c}" for c in sensitive), *points], counts)
-    return facts_of_rows(
-        records, unit=unit is not None, person=person is not None, known=known, asked=asked, timed=timed, sensitive=sensitive
-    )
+    records = event_columns(path, [*named, *(f"{values}{c}" for c in sensitive), *points], counts)
+    return _facts_of_columns(records, bool(unit), bool(person), known, asked, timed, sensitive)
 
 
-def event_rows(path: Path, columns: Sequence[str], counts: str | None) -> Iterator[tuple[Any, ...]]:
-    """The records of a written file; a row stands for as many of them as the column ``counts`` states."""
+def event_columns(path: Path, columns: Sequence[str], counts: str | None) -> list[Column]:
+    """The columns of a written file as :func:`coded_columns` reads them; a row stands for as many records as the column
+    ``counts`` states."""
     if counts is None:
-        yield from rows(path, columns)
-        return
-    for *record, n in rows(path, [*columns, counts]):
-        if not str(n).isdigit():
-            raise VerificationError("the written file has a row without its number of trips.")
-        yield from repeat(tuple(record), int(n))
+        return coded_columns(path, columns)
+    *found, (which, told) = coded_columns(path, [*columns, counts])
+    numbers = [str(n) for n in python_values(told)]
+    if not all(n.isdigit() for n in numbers):
+        raise VerificationError("the written file has a row without its number of trips.")
+    times = np.array([int(n) for n in numbers], dtype=np.int64)[which]
+    return [(np.repeat(codes, times), distinct) for codes, distinct in found]
 
 
 def facts_of_rows(
@@ -127,34 +129,63 @@ def facts_of_rows(
 ) -> EventFacts:  # fmt: skip
     """The same from records: pseudonym and person first, where there are such columns, then the sensitive values, then what tells
     the point."""
-    columns = list(zip(*records, strict=True))
-    if not columns:
+    columns = [numbered(column) for column in zip(*records, strict=True)]
+    return _facts_of_columns(columns, unit, person, known, asked, timed, sensitive)
+
+
+def numbered(values: Iterable[Any]) -> Column:
+    """A number for each value, from 0 in the order in which they first occur; and the distinct values."""
+    numbers: dict[Any, int] = {}
+    codes = np.array([numbers.setdefault(value, len(numbers)) for value in values], dtype=np.int64)
+    return codes, list(numbers)
+
+
+def _facts_of_columns(
+    columns: list[Column], unit: bool, person: bool, known: int, asked: Sequence[Requirement], timed: bool,
+    sensitive: Sequence[str],
+) -> EventFacts:  # fmt: skip
+    if not columns or not len(columns[0][0]):
         raise VerificationError("the written file holds no record.")
-    named = columns[0] if unit else range(len(columns[0]))
+    trace = np.unique(columns[0][0], return_inverse=True)[1] if unit else np.arange(len(columns[0][0]))
+    owner = np.unique(columns[int(unit)][0], return_inverse=True)[1] if person else trace
     told = columns[int(unit) + int(person) :]
-    trace, owner = coded(named)[0], coded(columns[int(unit)] if person else named)[0]
-    point, places = coded(zip(*told[len(sensitive) :], strict=True))
-    values = [set(zip(trace, column, strict=True)) for column in told[: len(sensitive)]]
-    facts, shown = _facts(np.array(trace), np.array(owner), np.array(point), known)
+    values, told = told[: len(sensitive)], told[len(sensitive) :]
+    point, places = points_of(told)
+    facts, shown = _facts(trace, owner, point, known)
     most, further = max((getattr(r, "records", 0) for r in asked), default=0), dict[str, float]()
     for r in asked:
         if r.sensitive is not None:
-            further[r.name] = _sure(shown, most, r, values[list(sensitive).index(r.sensitive)])
+            codes, distinct = values[list(sensitive).index(r.sensitive)]
+            further[r.name] = _sure(shown, most, r, _with_values(trace, codes, distinct))
         elif isinstance(r, KnownLength):
             further[r.name] = _of_one_length(shown, r.records)
         elif isinstance(r, KnownAbsence):
             further[r.name] = _without_one(shown, r.records)
         elif isinstance(r, NearRecords):
-            further[r.name] = _about(shown, r, list(places), timed)
+            further[r.name] = _about(shown, r, places(), timed)
         elif isinstance(r, InferredPlace):
-            further[r.name] = _inferred(shown, r, list(places), timed)
+            further[r.name] = _inferred(shown, r, places(), timed)
     return replace(facts, further=further)
 
 
-def coded(values: Iterable[Any]) -> tuple[list[int], dict[Any, int]]:
-    """A number for each value, from 0 in the order in which they first occur; and the number of each distinct one."""
-    numbers: dict[Any, int] = {}
-    return [numbers.setdefault(value, len(numbers)) for value in values], numbers
+def points_of(columns: Sequence[Column]) -> tuple[Ints, Callable[[], list[tuple[Any, ...]]]]:
+    """The number of the combination of values of each record; and a function that lists the values of each combination."""
+    point = np.zeros(len(columns[0][0]), dtype=np.int64)
+    for codes, distinct in columns:
+        point = np.unique(point * len(distinct) + codes, return_inverse=True)[1]
+
+    def values() -> list[tuple[Any, ...]]:
+        first = np.unique(point, return_index=True)[1]
+        plain = [(codes[first].tolist(), python_values(distinct)) for codes, distinct in columns]
+        return list(zip(*([distinct[c] for c in codes] for codes, distinct in plain), strict=True))
+
+    return point, values
+
+
+def _with_values(trace: Ints, codes: Ints, distinct: Any) -> set[tuple[int, Any]]:
+    """The distinct pairs of a trace and a value."""
+    plain, pairs = python_values(distinct), np.unique(trace * len(distinct) + codes)
+    return {(pair // len(plain), plain[pair % len(plain)]) for pair in pairs.tolist()}
 
 
 def _facts(trace: Ints, owner: Ints, point: Ints, known: int) -> tuple[EventFacts, _Shown]:
@@ -204,12 +235,15 @@ def _sets(shown: _Shown, s: int, share: npt.NDArray[np.float64]) -> int:
     fewest, people = len(shown.whose), int(shown.whose.max()) + 1
     single = np.zeros(len(share))
     for ids, traces in _every_set(shown, s):
-        both, times = np.unique(ids * people + shown.whose[traces], return_counts=True)
-        held = both // people
-        most = np.zeros(int(held[-1]) + 1, dtype=np.int64)
-        np.maximum.at(most, held, times)
-        fewest = min(fewest, int((np.bincount(ids) // most).min()))
-        single += np.bincount(traces[np.bincount(held)[ids] == 1], minlength=len(single))
+        times = most = np.bincount(ids)  # if nobody has two traces, most has one person each time
+        if people < len(shown.whose):
+            both, each = np.unique(ids * people + shown.whose[traces], return_counts=True)
+            most, times = np.zeros(len(most), dtype=np.int64), np.bincount(both // people)
+            np.maximum.at(most, both // people, each)
+            fewest = min(fewest, int((np.bincount(ids) // most).min()))
+        else:
+            fewest = min(fewest, int(times.min()))
+        single += np.bincount(traces[times[ids] == 1], minlength=len(single))
     share[longer] = single[longer] / np.array([comb(int(n), s) for n in shown.lengths[longer]], dtype=np.float64)
     return fewest
 
@@ -406,11 +440,15 @@ def _picks(n: int, size: int) -> Ints:
 
 def _numbered(lines: Ints) -> Ints:
     """Equal lines get the same number, counted from 0."""
-    ids: Ints = np.unique(lines[:, 0], return_inverse=True)[1]
+    width = int(lines.max()) + 1
+    ids: Ints = lines[:, 0]
     for column in lines.T[1:]:
-        ids = np.unique(ids * (int(column.max()) + 1) + column, return_inverse=True)[1]
-    return ids
+        ids = ids if int(ids.max()) < MOST_CODE // width else np.unique(ids, return_inverse=True)[1]
+        ids = ids * width + column
+    return np.unique(ids, return_inverse=True)[1]
 
+
+MOST_CODE = 2**62
 
 PARTS = {"night": 0, "morning": 1, "afternoon": 2, "evening": 3}
 BLANK = "*"
@@ -422,24 +460,29 @@ def recount_uses(
     """What anybody can count of the uses in a written file: records, records per pseudonym, and trips; and the trips by origin
     and destination. These are consecutive records of a pseudonym at two places; records at the same time have no order, and
     blank places tell no trip. With several places each record is a trip, from one to the other."""
-    named: dict[Any, list[tuple[Any, ...]]] = {}
-    for i, record in enumerate(event_rows(path, [c for c in (unit, time, *place) if c is not None], counts)):
-        named.setdefault(record[0] if unit else i, []).append(record[bool(unit) :])
-    records = sum(map(len, named.values()))
-    out = {"records": float(records), "records per person": records / len(named)}
+    columns = event_columns(path, [c for c in (unit, time, *place) if c is not None], counts)
+    n = len(columns[0][0])
+    trace = np.unique(columns.pop(0)[0], return_inverse=True)[1] if unit else np.arange(n)
+    out = {"records": float(n), "records per person": n / (int(trace.max()) + 1)}
+    where, values = points_of(columns[time is not None :]) if place else (trace, list)
+    ends = values()
     if len(place) != 1:
-        ends = (r[time is not None :] for own in named.values() for r in own)
-        return out, Counter(e for e in ends if BLANK not in e)
-    trips: Counter[tuple[Any, ...]] = Counter()
+        return out, Counter({e: m for e, m in zip(ends, np.bincount(where).tolist(), strict=False) if BLANK not in e})
     if time is None:
-        return out, trips
-    moments = {t: _moment(t) for t in {r[0] for own in named.values() for r in own}}
-    for own in named.values():
-        times = Counter(r[0] for r in own)
-        for a, b in pairwise(sorted(own, key=lambda r: (moments[r[0]], str(r[1:])))):
-            if a[1] != b[1] and BLANK not in (a[1], b[1]) and times[a[0]] == times[b[0]] == 1:
-                trips[a[1], b[1]] += 1
-    return {**out, "trips": float(trips.total())}, trips
+        return out, Counter()
+    shown, times = points_of(columns[:1])
+    moments = [_moment(t) for (t,) in times()]
+    ranks = {m: i for i, m in enumerate(sorted(set(moments)))}
+    when = np.array([ranks[m] for m in moments])[shown]
+    alphabet = np.argsort(sorted(range(len(ends)), key=lambda i: str(ends[i])))
+    order = np.lexsort((alphabet[where], when, trace))
+    trace, where, shown = trace[order], where[order], shown[order]
+    _, which, many = np.unique(trace * len(moments) + shown, return_inverse=True, return_counts=True)
+    clear = np.array([BLANK not in e for e in ends])[where] & (many[which] == 1)
+    made = np.flatnonzero((trace[1:] == trace[:-1]) & (where[1:] != where[:-1]) & clear[1:] & clear[:-1])
+    trips, many = np.unique(where[made] * len(ends) + where[made + 1], return_counts=True)
+    named = {(*ends[t // len(ends)], *ends[t % len(ends)]): m for t, m in zip(trips.tolist(), many.tolist(), strict=True)}
+    return {**out, "trips": float(len(made))}, Counter(named)
 
 
 def read_flows(path: Path) -> dict[tuple[Any, ...], int]:

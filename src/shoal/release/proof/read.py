@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError, VerificationError
 from shoal.release.proof.bounds import check_arrow, check_text
 from shoal.release.proof.formats import (
@@ -28,6 +31,8 @@ from shoal.release.proof.formats import (
     unreadable,
 )
 
+Codes = npt.NDArray[np.int64]
+
 
 def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Each record as a tuple of the wanted columns; missing is None."""
@@ -39,7 +44,7 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         yield from csv_rows(path, columns)
         return
     for batch in batches(path, columns):
-        yield from zip(*(_values(batch.column(i)) for i in range(len(columns))), strict=True)
+        yield from zip(*(python_values(batch.column(i)) for i in range(len(columns))), strict=True)
 
 
 def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
@@ -81,14 +86,41 @@ def _guarded(path: Path) -> Iterator[None]:
         raise unreadable(path, error) from None
 
 
-def _values(array: Any) -> list[Any]:
-    """Python values; NaN is missing and −0.0 is 0.0."""
+def python_values(array: Any) -> list[Any]:
+    """Python values; NaN is missing and −0.0 is 0.0. A list of them is one already."""
     import pyarrow as pa
 
+    if isinstance(array, list):
+        return array
     coded = None if pa.types.is_nested(array.type) or pa.types.is_null(array.type) else array.dictionary_encode()
     out = (array if coded is None else coded.dictionary).to_pylist()
     plain = [None if v is None or v != v else (v + 0.0 if isinstance(v, float) else v) for v in out]
     return plain if coded is None else [None if i is None else plain[i] for i in coded.indices.to_pylist()]
+
+
+def coded_columns(path: Path, columns: Sequence[str]) -> list[tuple[Codes, Any]]:
+    """For each wanted column what :func:`coded` says of it: there is no Python value for each record."""
+    import pyarrow as pa
+
+    read = list(batches(path, columns))
+    return [coded(pa.chunked_array([b.column(i) for b in read], None if read else pa.null())) for i in range(len(columns))]
+
+
+def coded(column: Any) -> tuple[Codes, Any]:
+    """The number of each value of an Arrow column, and the values (the last one: missing); NaN is missing and −0.0 is 0.0."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+        numbers: dict[Any, int] = {}
+        each = [numbers.setdefault(v, len(numbers)) for chunk in column.chunks for v in chunk.to_pylist()]
+        return np.array(each, dtype=np.int64), pa.array(list(numbers))
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, pc.add(column, 0.0))
+    found = column.dictionary_encode().unify_dictionaries().chunks
+    distinct = found[0].dictionary if found else pa.nulls(0, column.type)
+    codes = [part.indices.fill_null(len(distinct)).to_numpy().astype(np.int64) for part in found]
+    return np.concatenate(codes or [np.empty(0, np.int64)]), pa.concat_arrays([distinct, pa.nulls(1, distinct.type)])
 
 
 def parts(folder: Path) -> list[Path]:

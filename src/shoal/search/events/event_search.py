@@ -163,7 +163,7 @@ def tried_plan(problem: EventProblem, shape: Shape, allow: float, limit: float |
     elif shape.place == LOCAL:
         ladder = [c[keep] for c in problem.ladder]
         lost = np.array([bits_lost(problem.ladder[0], c) for c in problem.ladder[:-1]] + [1.0])
-        dear = None if limit is None else _dear(problem, shape, lost, limit)
+        dear = None if limit is None else _dear(problem, shape, lost, limit, trace)
         local = blanked(ladder, trace, owner, others, problem.asked, allowed, dress, dear, split=shape.splits)
         if local is None:
             return None
@@ -242,13 +242,18 @@ def _dressed(problem: EventProblem, shape: Shape, keep: Mask) -> Dress:
     return dress
 
 
-def _dear(problem: EventProblem, shape: Shape, lost: FloatArray, limit: float) -> Callable[[IntArray], bool]:
-    """Whether a plan loses ``limit`` or more, if so many columns of the place of each record are blank, or more."""
+def _dear(problem: EventProblem, shape: Shape, lost: FloatArray, limit: float, trace: IntArray) -> Callable[[IntArray], bool]:
+    """Whether a plan loses ``limit`` or more, if so many columns of the place of each record are blank, or more; ``trace`` of
+    each record before any is split."""
     base = base_losses(problem, shape)
+    (a, b), times = problem.trips, problem.times.get(shape.time)
+    counts = problem.weights.trips and not problem.flows and len(trace) == problem.n and times is not None and len(a)
+    read = (trace[a] == trace[b]) & (times[a] != times[b]) if counts and problem.ordered(shape) else a < 0
 
     def dear(blank: IntArray) -> bool:
         place = 1 - float((1 - lost)[blank].sum()) / len(problem.points)
-        return problem.weights.mean(replace(base, place=max(base.place, place))) >= limit
+        trips = 1 - float((read & (blank[a] == 0) & (blank[b] == 0)).mean()) if counts else 0.0
+        return problem.weights.mean(replace(base, place=max(base.place, place), trips=max(base.trips, trips))) >= limit
 
     return dear
 
@@ -261,19 +266,23 @@ def blanked(
     stay: a column more in the records that would be left out, until these are none or have none; None if too many go then, or
     if so many blank columns are too ``dear``."""
     blank = np.zeros(len(trace), dtype=np.int64)
-    codes = np.stack(ladder)
+    codes, most = np.stack(ladder), len(ladder) - 1
     every = np.arange(len(trace))
+
+    def hopeless(stays: Mask) -> bool:
+        return dear is not None and dear(np.where(stays[which], blank, np.minimum(blank + 1, most)))
+
     while True:
         pairs, which = pairs_of(trace, owner, [*others, codes[blank, every]], len(trace))
-        rare = too_rare(pairs, asked)[which] & (blank < len(ladder) - 1)
+        rare = too_rare(pairs, asked)[which] & (blank < most)
         blank[rare] += 1
         if dear is not None and dear(blank):
             return None
         if rare.any():
             continue
-        made = suppressed(dress(pairs, which, blank), asked, len(trace), split=split)
+        made = suppressed(dress(pairs, which, blank), asked, len(trace), split=split, hopeless=hopeless)
         gone = np.ones(len(trace), dtype=np.bool_) if made is None else ~made[1][which]
-        rise = gone & (blank < len(ladder) - 1)
+        rise = gone & (blank < most)
         if not rise.any():
             return None if made is None or int(gone.sum()) > allowed else (blank, made[0], which, made[1])
         blank[rise] += 1

@@ -9,7 +9,7 @@ Differs  greedy: in each trace points are taken up from the most popular on (loc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -36,8 +36,11 @@ class Pairs:
         return Linked.fitting(asked, self.trace, self.point, self.owner, alive, self.shown)
 
 
-def suppressed(pairs: Pairs, asked: Sequence[Asked], allowed: int, *, split: bool = False) -> tuple[Pairs, Mask] | None:
-    """Which pairs stay so that everything asked holds and at most ``allowed`` records go; None if more would have to.
+def suppressed(
+    pairs: Pairs, asked: Sequence[Asked], allowed: int, *, split: bool = False, hopeless: Callable[[Mask], bool] = lambda _: False
+) -> tuple[Pairs, Mask] | None:
+    """Which pairs stay so that everything asked holds and at most ``allowed`` records go; None if more would have to, or if it is
+    ``hopeless`` that no other pairs stay than these.
 
     With ``split``, points of a trace that too few people share become a trace of their own; they go only if that is not enough.
 
@@ -52,8 +55,8 @@ def suppressed(pairs: Pairs, asked: Sequence[Asked], allowed: int, *, split: boo
             if isinstance(r, Unicity):
                 alive = _unicity(pairs, alive, r, allowed)
             else:
-                pairs, alive = _held(pairs, alive, r, getattr(r, "records", most_known(asked)), allowed, split=split)
-            if not alive.any() or _gone(pairs, alive) > allowed:
+                pairs, alive = _held(pairs, alive, r, getattr(r, "records", most_known(asked)), allowed, hopeless, split=split)
+            if not alive.any() or _gone(pairs, alive) > allowed or hopeless(alive):
                 return None
         if (int(alive.sum()), len(pairs.owner)) == before:
             return pairs, alive
@@ -136,7 +139,9 @@ def most_shown(place: IntArray, person: IntArray, k: int) -> int:
     return int(np.minimum(times, most_each(both // people, times, k)).sum())
 
 
-def _held(pairs: Pairs, alive: Mask, asked: Asked, records: int, allowed: int, *, split: bool) -> tuple[Pairs, Mask]:
+def _held(
+    pairs: Pairs, alive: Mask, asked: Asked, records: int, allowed: int, hopeless: Callable[[Mask], bool], *, split: bool
+) -> tuple[Pairs, Mask]:
     """Until no set of up to so many records is weak by this requirement, or too much is gone."""
     plain = type(asked) is KnownRecords
     moved: IntArray | None = None  # points of which a pair went or changed its trace since the last look
@@ -144,7 +149,7 @@ def _held(pairs: Pairs, alive: Mask, asked: Asked, records: int, allowed: int, *
     while True:
         fewer = _settled(pairs, alive, asked.k, away) if isinstance(asked, KnownRecords) else alive
         gone, alive = pairs.point[alive & ~fewer], fewer
-        if not (alive.any() and _gone(pairs, alive) <= allowed and (records > 1 or not plain)):
+        if not (alive.any() and _gone(pairs, alive) <= allowed and (records > 1 or not plain)) or hopeless(alive):
             return pairs, alive
         near, touched = (alive, None) if moved is None or not plain else _touched(pairs, alive, np.concatenate((moved, gone)))
         if not near.any():
