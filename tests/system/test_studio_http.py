@@ -456,6 +456,42 @@ def test_undecided_columns_are_asked_one_by_one_and_a_page_to_sign_waits_for_dec
         assert words in signed.text
 
 
+POLICIES = {
+    "bounds": "roles: {quasi: {sex: {max_level: 0}, education: {}, occupation: {}}, sensitive: [diagnosis], rest: drop}",
+    "a fixed level": "roles: {quasi: {sex: {min_level: 0, max_level: 0}, education: {}, occupation: {}}, rest: drop}",
+    "a named method": "roles: {quasi: {sex: {}, education: {}, occupation: {}}, rest: drop}\nmethod: local\ncells: ranges",
+    "one level per column": "roles: {quasi: {sex: {}, education: {}, occupation: {}}, rest: drop}\nmethod: lattice",
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_policy_file_gets_the_plan_that_the_command_line_makes(visitor: Visitor, tmp_path: Path, name: str) -> None:
+    """Nothing is chosen in the studio: the planner's own plan is released, with the bounds and the method of the file."""
+    source, policy = tmp_path / "people.parquet", tmp_path / "policy.yml"
+    pq.write_table(shoal.datasets.people(400, seed=5).select(["sex", "education", "occupation", "diagnosis"]), source)
+    asked = "\nrequire: {k: 5}\nallow: {loss: 1, blank: 1}\nseed: 1234567890123456\n"
+    policy.write_text(POLICIES[name] + asked, encoding="utf-8")
+    shoal.anonymize(source, policy).write(tmp_path / "command")
+    table = visitor.bring(source)
+    sent = {"file": ("policy.yml", policy.read_bytes())}
+    assert visitor.http.post(f"/t/{table}/policy", data={"token": visitor.token()}, files=sent).status_code == 200
+    for _ in range(3000):
+        page = visitor.get(f"/t/{table}/improve")
+        if "data-job" not in page.text:
+            break
+        time.sleep(0.2)
+    assert "Meets all you asked" in page.text
+    assert page.text.count('aria-pressed="true"') == 1 + page.text.count("Unlock"), "one card is the plan of the release"
+    page = ended(visitor, visitor.post(f"/t/{table}/release", format="csv", no_ledger="1"))
+    page = decided(visitor, page)
+    address = re.search(r"/r/[0-9a-f]{16}/[^\"]+\.zip", page.text)
+    assert address is not None
+    with zipfile.ZipFile(BytesIO(visitor.http.get(address[0]).content)) as packed:
+        mine = {n.split("/", 1)[1]: packed.read(n) for n in packed.namelist()}
+    for file in ("data.csv", "plan.json"):
+        assert (tmp_path / "command" / file).read_bytes() == mine[file], file
+
+
 def test_levels_of_a_column_are_edited_by_plain_forms(visitor: Visitor, tmp_path: Path) -> None:
     source, rare = tmp_path / "lands.csv", "Tuvalu"
     lands = [*["NL", "BE", "FR", "JP"] * 15, rare]

@@ -97,6 +97,12 @@ class Improvement:
         return {name: self.prepared.hierarchies[name].height for name in self.prepared.quasi}
 
     @property
+    def highest(self) -> dict[str, int]:
+        """The highest level that the policy lets each column have."""
+        bounds = {name: self.policy.quasi[name].max_level for name in self.heights}
+        return {name: top if bounds[name] is None else min(top, bounds[name]) for name, top in self.heights.items()}
+
+    @property
     def levels(self) -> dict[str, int]:
         """The lowest level that the policy lets each column have; the values themselves where it says nothing."""
         return {name: min(self.policy.quasi[name].min_level or 0, top) for name, top in self.heights.items()}
@@ -199,8 +205,8 @@ def improve(table: Source, policy: Policy, *, progress: Progress = silent) -> Im
 
 
 def freed(policy: Policy, locked: Mapping[str, Any] | tuple[str, ...] = ()) -> Policy:
-    """The policy without the levels it fixes, except those of locked columns: what a search may choose."""
-    rules = {c: r if c in locked else replace(r, min_level=None, max_level=None) for c, r in policy.quasi.items()}
+    """The policy without the levels it fixes, except those of locked columns: what a search may choose. Level bounds stay."""
+    rules = {c: replace(r, min_level=None, max_level=None) if r.fixed and c not in locked else r for c, r in policy.quasi.items()}
     return replace(policy, quasi=rules)
 
 
@@ -366,7 +372,7 @@ def ways(improvement: Improvement, levels: Mapping[str, int]) -> list[Way]:
         return []
     found: list[Way] = []
     tries = 0
-    for column, top in improvement.heights.items():
+    for column, top in improvement.highest.items():
         for level in range(now.levels[column] + 1, top + 1):
             tries += 1
             if tries > MOST_TRIES:
@@ -415,7 +421,7 @@ class Plans:
     asked: int
     plans: tuple[NamedPlan, ...]
     least: NamedPlan | None = None
-    """What a release does if the policy fixes no level, if that is local recoding (it loses least) or serves an objective."""
+    """What a release does if the policy fixes no level; ``levels`` is empty for local recoding."""
     tried: tuple[tuple[int, float], ...] = ()
     """Smallest group and loss of plans one level beside those found, which lose more."""
     offers: tuple[Mapping[str, Any], ...] = ()
@@ -452,9 +458,12 @@ def find_plans(
     found: list[NamedPlan] = []
     tried: list[tuple[int, float]] = []
     offers: tuple[Mapping[str, Any], ...] = ()
-    problem = ""
+    problem, least = "", None
     progress(0.0, f"searching for groups of {asked}")
-    least = _least(prepared, policy) if policy.method == "best" and not locked else None
+    try:
+        least = _least(prepared, policy)
+    except ShoalError as error:
+        problem, offers = error.message, tuple(asdict(o) for o in getattr(error, "alternatives", ()))
     for i, k in enumerate(sizes):
         progress(i / len(sizes), f"searching for groups of {k}")
         try:
@@ -463,30 +472,26 @@ def find_plans(
                 continue  # that plan reaches this size, too
             found.append(replace(plan, smallest=near.at(plan.levels).k or k))
             tried += _beside(near, found[-1])
-        except InfeasibleError as error:
-            if k == asked:
-                problem, offers = error.message, tuple(asdict(o) for o in getattr(error, "alternatives", ()))
         except ShoalError as error:
-            if k == asked:
-                problem = error.message
+            if k == asked and least is None:
+                problem = problem or error.message
         if best is not None:
             best(Plans(asked, named(found, asked), least, tuple(tried), offers, problem, prepared.guessed))
     return Plans(asked, named(found, asked), least, tuple(tried), offers, problem, prepared.guessed)
 
 
 def _least(prepared: Prepared, policy: Policy) -> NamedPlan | None:
-    """What a release of this policy does, if that is local recoding or serves an objective."""
-    try:
-        decision = decide(replace(prepared, policy=policy))
-    except ShoalError:  # the search for one level per column says why
+    """What a release of this policy does; None if it allots values, which sliders cannot show."""
+    if policy.method == "probabilistic":
         return None
-    if decision.method != "local" and not policy.objective:
-        return None
+    decision = decide(replace(prepared, policy=policy))
     gone, said = decision.suppressed(prepared.base), " ".join(n for n in decision.notes if n.startswith("Objective: "))
-    name = "best for its use" if policy.objective else "least loss"
+    name = "best for its use" if policy.objective else "least loss" if policy.method == "best" else "as the policy says"
+    levels, records = dict(decision.levels), prepared.base.n_records
     smallest = int(facts_of_counts(decision.released, asked=()).k)
-    shown = {"smallest": smallest, "says": said, "rows": sample_rows(prepared, decision, policy.smallest_class)}
-    return NamedPlan(policy.smallest_class, {}, float(decision.loss), gone, prepared.base.n_records, name, **shown)
+    rows = () if levels else sample_rows(prepared, decision, policy.smallest_class)
+    loss, proven = float(decision.loss), decision.proven
+    return NamedPlan(policy.smallest_class, levels, loss, gone, records, name, proven, smallest=smallest, says=said, rows=rows)
 
 
 def _plan(prepared: Prepared, policy: Policy, k: int) -> NamedPlan:
@@ -507,7 +512,7 @@ def _at_size(policy: Policy, k: int) -> Policy:
 
 def _beside(near: Improvement, plan: NamedPlan) -> list[tuple[int, float]]:
     """The plans one level beside a plan that work too: what the search passed over, for the picture of it."""
-    moves = [(c, n + d) for c, n in plan.levels.items() for d in (-1, 1) if 0 <= n + d <= near.heights[c]]
+    moves = [(c, n + d) for c, n in plan.levels.items() for d in (-1, 1) if near.levels[c] <= n + d <= near.highest[c]]
     tries = [near.at({**plan.levels, c: n}) for c, n in moves[:MOST_BESIDE]]
     return [(t.k, t.loss) for t in tries if t.met and t.k is not None]
 

@@ -110,7 +110,7 @@ def improve_page(request: Request, studio: Studio, table_id: str, conflict: Conf
 def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, begin: bool = True) -> dict[str, Any]:
     """What the page shows; not the ``whole`` of it where a moved slider waits for its numbers; ``begin`` a search if none ran."""
     job = search_of(studio, at, begin=begin)
-    levels = levels_of(at, studio.answers.improvement(at.kept, at.policy, improved.heights))
+    levels = levels_of(studio, at)
     told = dict(studio.answers.improvement(at.kept, at.policy, improved.shown, levels))
     rest: dict[str, Any] = {**NOTHING_MORE, "effect_of": column}
     if whole:
@@ -119,7 +119,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         except StillCounting:  # the numbers stand already; the page asks for the rest again
             whole = False
     plans, least = named_plans(at, job), policy_changes.least_plan(at, job)
-    if least is not None and least["taken"]:
+    if least is not None and least["taken"] and not least["levels"]:
         asked = len(at.policy.requirements) + 1
         gone, share = least["suppressed"], least["suppressed"] / least["records"]
         told |= {
@@ -141,10 +141,10 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         "goal": _goal(at),
         "job": job,
         "plans": plans,
-        "least": least,
+        "least": least if least is not None and (least.get("says") or not least["levels"]) else None,
         "attacks": _attacks(studio, at),
         "frontier": _frontier(at, job),
-        "found_problem": job.found.get("problem", "") if not plans else "",
+        "found_problem": job.found.get("problem", "") if not plans and least is None else "",
         "offers": offers,
         "sliders": [
             {"name": name, "number": places[name], "level": levels[name], "mark": marks[name], "keep": keep_of(at, name), **s}
@@ -172,8 +172,10 @@ def _goal(at: Here) -> dict[str, Any]:
 def named_plans(at: Here, job: Job) -> list[dict[str, Any]]:
     """The plans that a search gave names, with their sign, and whether the policy asks for it."""
     found, levels = job.found.get("plans", []), job.found.get("hierarchies", {})
-    named = [p for p in found if p["name"]]
-    return [{**p, "taken": is_taken(at, p, levels), "mark": MARKS[p["name"]], "reached": reached(p)} for p in named]
+    named, least = [p for p in found if p["name"]], policy_changes.least_plan(at, job)
+    chosen = (least["k"], least["levels"]) if least is not None and least["taken"] else None
+    taken = [is_taken(at, p, levels) or (p["k"], p["levels"]) == chosen for p in named]
+    return [{**p, "taken": t, "mark": MARKS[p["name"]], "reached": reached(p)} for p, t in zip(named, taken, strict=True)]
 
 
 def _attacks(studio: Studio, at: Here) -> dict[str, Any] | None:

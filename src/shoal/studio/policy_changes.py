@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from fastapi import APIRouter
@@ -70,7 +70,7 @@ def finite(said: str) -> float:
 def levels(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     """Move the sliders that a person moved; the others stay where they are now, also if another window has moved them."""
     tops = studio.answers.improvement(at.kept, at.policy, improved.heights)
-    now = levels_of(at, tops)
+    now = levels_of(studio, at)
     marks, places = marks_of(studio, at, now), {c.name: f"level.{i}" for i, c in enumerate(at.columns)}
     mine, clashing = own_changes(fields, {places[c]: mark for c, mark in marks.items()})
     for place in clashing:
@@ -172,9 +172,8 @@ def way(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, 
     if "suppress" in fields:
         return goal(at, {"suppress": f"{100 * finite(fields['suppress']):g}"})
     name, level = at.column(fields.get("column", "")), whole(fields.get("level", ""))
-    kept = {c: r.min_level or 0 for c, r in at.policy.quasi.items()}
     said = f"{words.plain(name)}: level {level}"
-    return said, edits.with_levels(at.step.policy, {**kept, name: level}, _guessed(studio, at)), at.step.locked
+    return said, edits.with_levels(at.step.policy, {**levels_of(studio, at), name: level}, _guessed(studio, at)), at.step.locked
 
 
 def plan(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
@@ -184,15 +183,16 @@ def plan(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str,
     found = job.found.get("least") if least else next((p for p in job.found.get("plans", []) if p["k"] == asked), None)
     if found is None:
         raise UsageError("this plan is not there any more.", hint="Choose one of those shown.")
-    text = edits.with_levels(at.step.policy, found["levels"], job.found.get("hierarchies", {}))
-    text, k = edits.freed(text) if least else text, int(found["k"])
-    if k != at.policy.smallest_class:
+    levels, guessed = found["levels"], job.found.get("hierarchies", {})
+    text = job.asked["policy"] if least else edits.with_levels(at.step.policy, levels, guessed)
+    k = int(found["k"])
+    if not least and k != at.policy.smallest_class:
         text = edits.with_k(text, k)
     return f"took plan “{found['name'] or k}”", text, at.step.locked
 
 
 def actionable(offer: Mapping[str, Any]) -> bool:
-    return offer.get("kind") in ("suppress", "k", "drop column")
+    return offer.get("kind") in ("suppress", "k", "raise level", "drop column", "method")
 
 
 def offer(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
@@ -205,11 +205,17 @@ def offer(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str
         return f"left out: at most {percent(share)}", edits.with_suppress(at.step.policy, share), at.step.locked
     if offer["kind"] == "k":
         return f"groups of at least {offer['k']}", edits.with_k(at.step.policy, offer["k"]), at.step.locked
+    if offer["kind"] == "method":
+        return "any method", edits.with_best_method(at.step.policy), at.step.locked
     names = offer.get("names") or [offer["column"]]
+    if offer["kind"] == "raise level":
+        locked = tuple(c for c in at.step.locked if c not in names)
+        return f"any level for {', '.join(map(words.plain, names))}", edits.without_bounds(at.step.policy, names), locked
     return f"left out {', '.join(map(words.plain, names))}", edits.with_role(at.step.policy, names, Role.DIRECT), at.step.locked
 
 
 _freed = lru_cache(maxsize=64)(edits.freed)
+_unbounded = lru_cache(maxsize=64)(partial(edits.freed, bounded=False))
 _without_k = lru_cache(maxsize=64)(edits.without_k)
 NONE_YET = Job("", "", "plans", "cancelled", {}, 0.0, "", {}, "Nobody has searched for plans yet.", "", 0.0, 0.0, 0.0)
 
@@ -223,13 +229,14 @@ def search_of(studio: Studio, at: Here, *, again: bool = False, begin: bool = Tr
     free = _freed(at.step.policy, at.step.locked)
     asked: dict[str, Any] = {"policy": free, "locked": list(at.step.locked)}
     if not again:
-        rest = _without_k(free)
+        rest = _without_k(_unbounded(free, at.step.locked))
         jobs = studio.workspace.jobs.of_table(at.kept.id, "plans")
         for job in jobs:
             if job.asked == asked:
                 return job
         for job in jobs if not exact else ():
-            same = job.asked["locked"] == asked["locked"] and _without_k(job.asked["policy"]) == rest
+            same = job.asked["locked"] == asked["locked"]
+            same = same and _without_k(_unbounded(job.asked["policy"], at.step.locked)) == rest
             if same and any(plan["name"] and plan["k"] == at.policy.smallest_class for plan in job.found.get("plans", [])):
                 return job
     if not begin:
@@ -246,19 +253,19 @@ def is_release_of(made: Made, policy: Policy) -> bool:
 
 def is_taken(at: Here, plan: Mapping[str, Any], hierarchies: Mapping[str, Any]) -> bool:
     """Whether the policy asks for exactly this plan: its group size, its levels, and the same meaning of them."""
-    fixed = {c: r.min_level for c, r in at.policy.quasi.items()}
+    fixed = {c: r.min_level if r.fixed else None for c, r in at.policy.quasi.items()}
     if plan["k"] != at.policy.smallest_class or plan["levels"] != fixed:
         return False
     return all(at.policy.quasi[c].hierarchy == rule for c, rule in hierarchies.items() if c in fixed)
 
 
 def least_plan(at: Here, job: Job) -> dict[str, Any] | None:
-    """The plan of the planner itself, if that is local recoding, and whether the policy leaves the choice to it."""
+    """The plan of the planner itself, and whether the policy leaves the choice to it."""
     found = job.found.get("least")
     if found is None:
         return None
-    free = all(r.min_level is None and r.max_level is None for r in at.policy.quasi.values())
-    taken = free and at.policy.method == "best" and found["k"] == at.policy.smallest_class
+    free = not any(r.fixed for c, r in at.policy.quasi.items() if c not in at.step.locked)
+    taken = free and found["k"] == at.policy.smallest_class
     return {**found, "taken": taken, "mark": "●", "reached": reached(found)}
 
 
@@ -267,8 +274,12 @@ def reached(plan: Mapping[str, Any]) -> int:
     return int(plan.get("smallest") or plan["k"])
 
 
-def levels_of(at: Here, heights: Mapping[str, int]) -> dict[str, int]:
-    """Where the sliders stand: the levels that the policy fixes; the values themselves where it says nothing."""
+def levels_of(studio: Studio, at: Here) -> dict[str, int]:
+    """Where the sliders stand: the levels that the policy fixes; if it leaves the choice to the planner, those of its plan."""
+    least = least_plan(at, search_of(studio, at, begin=False))
+    if least is not None and least["taken"] and least["levels"]:
+        return dict(least["levels"])
+    heights = studio.answers.improvement(at.kept, at.policy, improved.heights)
     return {c: min(at.policy.quasi[c].min_level or 0, top) for c, top in heights.items()}
 
 
@@ -325,7 +336,9 @@ def _use(studio: Studio, table_id: str, raw: bytes) -> None:
         raise PolicyError(
             f"the policy names {len(unknown)} columns that this table does not have.", hint="Choose the policy of this table."
         )
-    change_policy(studio, table_id, lambda at: ("used a policy file", text, ()))
+    fixed = tuple(c for c, rule in asked.quasi.items() if rule.fixed)
+    locked = fixed if len(fixed) < len(asked.quasi) else ()  # some levels are the person's own; all are a plan that was taken
+    change_policy(studio, table_id, lambda at: ("used a policy file", text, locked))
 
 
 def _tab(fields: Fields) -> str:

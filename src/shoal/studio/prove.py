@@ -271,8 +271,7 @@ def _ready(studio: Studio, at: Here) -> bool:
         least = least_plan(at, search_of(studio, at, begin=False))
         if least is not None and least["taken"]:
             return True
-        tops = studio.answers.improvement(at.kept, at.policy, improved.heights)
-        return bool(studio.answers.improvement(at.kept, at.policy, improved.met, levels_of(at, tops)))
+        return bool(studio.answers.improvement(at.kept, at.policy, improved.met, levels_of(studio, at)))
     except ShoalError:
         return False
 

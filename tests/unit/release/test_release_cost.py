@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -62,7 +63,7 @@ def test_all_blank_is_no_success_unless_it_is_asked_for():
 def test_all_blank_is_refused_where_nothing_is_said_in_python_too():
     with pytest.raises(InfeasibleError, match=r"every quasi-identifier would be blank \(town, sex\)") as told:
         release(k=12)
-    assert "k: 6: loss 0.41, 1 of 2 columns tell something" in told.value.hint
+    assert "k: 6: loss at most 0.42, 1 of 2 columns tell something" in told.value.hint
     assert release(k=12, allow={"blank": 1, "loss": 1}).k == 12
 
 
@@ -117,7 +118,7 @@ def test_local_recoding_is_offered_with_its_cost():
     limit = (one + local) / 2
     with pytest.raises(InfeasibleError) as told:
         shoal.anonymize(table, **words, method="lattice", allow={"loss": limit})
-    assert f"method: best: loss {local:.2g}" in told.value.hint
+    assert told.value.hint.startswith("Nearest plans: 1. method: best: loss at most ")
     offers = told.value.alternatives
     assert len({o.kind for o in offers}) == len(offers) <= 3
     assert [o.loss for o in offers] == sorted(o.loss for o in offers)
@@ -169,6 +170,21 @@ def test_columns_that_need_no_change_are_not_part_of_an_offer():
     assert changes["raise level"] == "no max_level for 'age', 'fare'"
 
 
+def test_the_loss_of_an_offer_holds_with_levels_guessed_again():
+    """The levels guessed for k = 20 are not those of k = 10: the offer states what a release with k = 10 loses."""
+    rng = np.random.default_rng(3)
+    table = pa.table({"age": rng.integers(20, 95, 300), "sex": rng.choice(["f", "m"], 300, p=[0.93, 0.07])})
+    asked = {"quasi": {"age": {}, "sex": {"max_level": 0}}, "allow": {"loss": 0.3}}
+    with pytest.raises(InfeasibleError) as told:
+        shoal.anonymize(table, **asked, k=20)
+    offer = next(o for o in told.value.alternatives if o.kind == "k")
+    made = {k: prepare(shoal.open(table), Policy.of(**asked, k=k)).hierarchies["age"].levels for k in (20, offer.k)}
+    assert [x.labels for x in made[20]] != [x.labels for x in made[offer.k]]
+    assert shoal.anonymize(table, **asked, k=offer.k).decision.loss == offer.loss
+    assert offer.sentence.startswith(f"k: {offer.k}: loss at most ")
+    assert float(offer.sentence.split("at most ")[1].split(",")[0]) >= offer.loss
+
+
 def test_an_offer_that_breaks_another_limit_is_not_made():
     """Local recoding loses less here but leaves blank cells too, which the policy forbids."""
     table = pa.table({"a": ["p"] * 12 + list("qrstuv") * 2, "b": [*("x" * 6), *("y" * 6), *(str(i) for i in range(12))]})
@@ -186,7 +202,7 @@ def test_the_command_writes_nothing_and_offers_other_plans(tmp_path: Path, capsy
     assert left.value.code == 1
     told = json.loads(capsys.readouterr().out)["error"]
     assert "every quasi-identifier would be blank" in told["message"]
-    assert "k: 6: loss 0.41, 1 of 2 columns" in told["hint"]
+    assert "k: 6: loss at most 0.42, 1 of 2 columns" in told["hint"]
     assert not (tmp_path / "out").exists()
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import shoal
 from shoal.api.improvement import Improvement, find_plans, freed, improve
-from shoal.errors import UsageError
+from shoal.errors import InfeasibleError, UsageError
 from shoal.release.plan.prepare import LEVELS_GUESSED, prepare
 from shoal.release.policy.policy import Policy
 from shoal.studio import policy_changes
@@ -146,18 +146,21 @@ OFFERS = [
     {"kind": "drop column", "names": ["job", "town"], "column": None},
     {"kind": "drop column", "column": "job"},  # as version 0.4.0 stored it before
     {"kind": "k", "k": 3},
+    {"kind": "method", "method": "best"},
+    {"kind": "cells"},
 ]
 
 
 def test_an_offer_that_leaves_out_several_columns_can_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     at: Any = SimpleNamespace(step=SimpleNamespace(policy=ASKED, locked=()))
     monkeypatch.setattr(policy_changes, "search_of", lambda *_: SimpleNamespace(found={"offers": OFFERS}))
-    assert [policy_changes.actionable(o) for o in OFFERS] == [False, True, True, True]
-    taken = {n: policy_changes.offer(None, at, {"number": str(n)}) for n in (1, 2, 3)}  # type: ignore[arg-type]
+    assert [policy_changes.actionable(o) for o in OFFERS] == [True, True, True, True, True, False]
+    taken = {n: policy_changes.offer(None, at, {"number": str(n)}) for n in range(5)}  # type: ignore[arg-type]
     assert [[*Policy.parse(taken[n][1]).direct] for n in (1, 2, 3)] == [["job", "town"], ["job"], []]
     assert Policy.parse(taken[3][1]).smallest_class == 3
     assert taken[1][0] == "left out job, town"
-    for number in ("0", "4"):
+    assert Policy.parse(taken[4][1]).method == "best"
+    for number in ("5", "6"):
         with pytest.raises(UsageError, match="not there any more"):
             policy_changes.offer(None, at, {"number": number})  # type: ignore[arg-type]
 
@@ -177,3 +180,53 @@ def test_rows_of_local_recoding_are_rows_of_its_release() -> None:
     rare = {job for job, n in Counter(crowd()["job"].to_pylist()).items() if n < 5}
     assert rare, "some jobs are too rare to be named"
     assert not any(job in before.replace(" and ", ", ").split(", ") for job in rare for before in merged)
+
+
+BOUNDED = ASKED.replace("age: {}", "age: {hierarchy: {intervals: [5, 10, 20]}, max_level: 1}").replace("method: lattice", "")
+
+
+def test_bounds_stay_when_a_search_begins_again_and_an_offer_lifts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fixed levels are a plan that was taken; bounds are what a person requires."""
+    rules = edits.parsed(edits.freed(BOUNDED)).quasi
+    assert (rules["age"].min_level, rules["age"].max_level) == (None, 1)
+    assert freed(Policy.parse(BOUNDED)).quasi["age"].max_level == 1
+    for same in (1, 0):  # a column fixed at its lowest level, too
+        fixed = edits.with_levels(BOUNDED, {"age": same, "job": 0}, {})
+        assert edits.parsed(edits.freed(fixed)).quasi["age"].max_level is None
+        assert freed(Policy.parse(fixed)).quasi["age"].max_level is None
+        assert Policy.parse(edits.freed(fixed, ["age"])).quasi["age"].max_level == same
+    guessed = BOUNDED.replace("intervals: [5, 10, 20]", "intervals: [5, 10, 20], why: guessed")
+    assert edits.parsed(edits.freed(guessed)).quasi["age"].hierarchy is not None, "the bound counts these levels"
+    assert edits.parsed(edits.freed(guessed, bounded=False)).quasi["age"].hierarchy is None
+    at: Any = SimpleNamespace(step=SimpleNamespace(policy=BOUNDED, locked=("age", "job")))
+    offers = [{"kind": "raise level", "names": ["age"]}]
+    monkeypatch.setattr(policy_changes, "search_of", lambda *_: SimpleNamespace(found={"offers": offers}))
+    _, text, locked = policy_changes.offer(None, at, {"number": "0"})  # type: ignore[arg-type]
+    assert (Policy.parse(text).quasi["age"].max_level, locked) == (None, ("job",))
+
+
+CELLS = "allow: {suppress: 0.3, scope: cells, loss: 1, blank: 1}"
+
+
+@pytest.mark.parametrize("more", ["", "method: local", "method: lattice", CELLS])
+def test_the_studio_names_the_plan_of_the_release_for_bounds_and_named_methods(more: str) -> None:
+    text = BOUNDED.replace("allow: {suppress: 0.05, loss: 1, blank: 1}", "") if more.startswith("allow") else BOUNDED
+    policy = Policy.parse(text + more)
+    found = find_plans(prepare(shoal.open(crowd()), policy))
+    made = shoal.anonymize(crowd(), policy).decision
+    assert found.least is not None
+    assert (found.least.loss, found.least.levels) == (made.loss, made.levels)
+    assert bool(made.levels) is (more not in ("", "method: local")), "each kind of plan is tried"
+    assert all(plan.levels["age"] <= 1 for plan in found.plans), "no card is outside of the bounds"
+
+
+def test_an_unmet_policy_gets_the_offers_of_the_planner() -> None:
+    asked = "roles: {quasi: {age: {hierarchy: {intervals: [5, 10]}, max_level: 0}, town: {max_level: 0}}}\nrequire: {k: 5}\n"
+    policy = Policy.parse(asked)
+    table = crowd(300).select(["age", "town"])
+    found = find_plans(prepare(shoal.open(table), policy))
+    with pytest.raises(InfeasibleError) as error:
+        shoal.anonymize(table, policy)
+    assert found.least is None
+    assert found.problem == error.value.message
+    assert [o["sentence"] for o in found.offers] == [o.sentence for o in error.value.alternatives] != []

@@ -161,7 +161,7 @@ def _mixed(prepared: Prepared, progress: Progress, runs: int) -> Decision | None
     """
     rules, trees = prepared.policy.quasi, prepared.hierarchies
     free = [c for c in prepared.quasi if rules[c].min_level is rules[c].max_level is None]
-    most = len(prepared.quasi) - 1 - sum(r.min_level is not None and r.min_level == r.max_level for r in rules.values())
+    most = len(prepared.quasi) - 1 - sum(r.fixed for r in rules.values())
     pins = sorted(((c, level) for c in free for level in range(trees[c].height)), key=lambda p: (p[1], trees[p[0]].n_leaves))
     best, held = None, dict[str, int]()
     while len(held) < most and pins[:runs]:

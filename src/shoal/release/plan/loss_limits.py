@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ from shoal.errors import InfeasibleError, ShoalError
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import written
 from shoal.model.requirement import K, ordered
-from shoal.release.plan.prepare import Prepared
+from shoal.release.plan.prepare import Prepared, guessed_again
 from shoal.release.plan.published_classes import Decision, Shown
 from shoal.release.policy.policy import Policy
 
@@ -32,6 +33,8 @@ SHARES = (0.02, 0.05, 0.1, 0.2)
 @dataclass(frozen=True)
 class Offer:
     """A plan near to the requirements that was tried: the change of the policy, its loss, what is still informative.
+
+    A release tries mixtures too and searches longer, so it may lose less than ``loss``.
 
     ``kind`` is ``method``, ``cells``, ``suppress``, ``k``, ``raise level`` or ``drop column``; the field of the change
     holds its value, if it is one. ``names``: the columns whose bound is lifted or that are left out.
@@ -53,8 +56,21 @@ class Offer:
 
     def __post_init__(self) -> None:
         out = f", {self.suppressed:,} records left out" if self.suppressed else ""
-        told = f"{self.change}: loss {written(self.loss, 2)}{out}, {self.telling} of {self.columns} columns tell something."
+        lost = f"loss {_at_most(self.loss)}" + " (columns left out count as lost)" * (self.kind == "drop column")
+        told = f"{self.change}: {lost}{out}, {self.telling} of {self.columns} columns tell something."
         object.__setattr__(self, "sentence", told)
+
+
+def _at_most(loss: float) -> str:
+    """A loss with two digits, rounded up.
+
+    >>> _at_most(0.0), _at_most(0.5), _at_most(0.0851), _at_most(1234.0)
+    ('0', 'at most 0.5', 'at most 0.086', 'at most 1,300')
+    """
+    if loss <= 0:
+        return "0"
+    step = math.log10(loss) // 1 - 1
+    return f"at most {written(math.ceil(loss / 10**step - 1e-9) * 10**step, 2)}"
 
 
 def check_loss(prepared: Prepared, decision: Decision, plan: Planner) -> None:
@@ -141,7 +157,7 @@ def _by_cells(prepared: Prepared, plan: Planner) -> Offer | None:
     flat = {c: replace(trees[c], levels=(trees[c].levels[0], trees[c].levels[-1])) for c in kept}
     quasi = {**rules, **{c: replace(rules[c], max_level=None, hierarchy="flat") for c in kept}}
     policy = replace(prepared.policy, quasi=quasi, method="local", local_cells="hierarchy")
-    change = f"hierarchy: flat for {_listed(kept)} (each value kept or blanked)"
+    change = f"hierarchy: flat and no max_level for {_listed(kept)}, method: local, cells: hierarchy (values kept or blanked)"
     return _tried(replace(prepared, hierarchies={**trees, **flat}), plan, policy, "cells", change)
 
 
@@ -156,16 +172,14 @@ def _by_suppression(prepared: Prepared, plan: Planner) -> Offer | None:
 
 
 def _by_size(prepared: Prepared, plan: Planner) -> Offer | None:
-    """The largest smaller group that works."""
+    """The largest smaller group of those tried that works; levels that were guessed for k are guessed again."""
     policy, k = prepared.policy, prepared.policy.smallest_class
     if any(r.needs_sample for r in policy.requirements):  # k follows from another requirement
         return None
     others = [r for r in policy.requirements if not isinstance(r, K)]
-    return _first(
-        _tried(prepared, plan, replace(policy, requirements=ordered([K(n), *others])), "k", f"k: {n}", k=n)
-        for n in sorted({k // 2, 3, 2} - {0, 1}, reverse=True)
-        if n < k
-    )
+    sizes = [n for n in sorted({k // 2, 3, 2} - {0, 1}, reverse=True) if n < k]
+    asked = {n: replace(policy, requirements=ordered([K(n), *others])) for n in sizes}
+    return _first(_tried(guessed_again(prepared, at), plan, at, "k", f"k: {n}", k=n) for n, at in asked.items())
 
 
 def _by_level(prepared: Prepared, plan: Planner) -> Offer | None:

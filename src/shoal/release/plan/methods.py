@@ -94,7 +94,7 @@ def local_unfit(prepared: Prepared) -> str:
     reasons = {
         f"it cannot optimize '{policy.optimize}', only loss or ncp": policy.optimize not in ("loss", "ncp"),
         "its cells are blanked one by one already, so 'allow: {scope: cells}' has no meaning": policy.scope == "cells",
-        "every column is held at one level": all(r.min_level is not None and r.min_level == r.max_level for r in rules),
+        "every column is held at one level": all(r.fixed for r in rules),
         "a population table is given": prepared.population is not None,
         "its groups are fitted to the records, so matches in a population cannot be derived from their sizes": any(
             r.needs_sample for r in policy.requirements

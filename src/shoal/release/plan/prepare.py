@@ -334,6 +334,17 @@ def _hierarchy(
     return rule, rule.over(name, values, counts), str(asked.get("why", "")) if isinstance(asked, Mapping) else ""
 
 
+def guessed_again(prepared: Prepared, policy: Policy) -> Prepared:
+    """The same counts with the levels that are guessed for another policy; as they are if counting began at higher levels."""
+    rules, hierarchies = dict(prepared.rules), dict(prepared.hierarchies)
+    whole = None if prepared.sampled is None else prepared.table
+    for j, name in enumerate(prepared.quasi if prepared.coarser is None else ()):
+        if policy.quasi[name].hierarchy is None:
+            counted = _counted_values(prepared.base, j)
+            rules[name], hierarchies[name], _ = _hierarchy(policy, prepared.schema, name, counted, whole, prepared.population)
+    return replace(prepared, policy=policy, rules=rules, hierarchies=hierarchies)
+
+
 def guessed_rule(column: Column, values: Any, counts: Any, *, k: int) -> Rule:
     """The rule of a column without settings, from its values."""
     from shoal.hierarchies import infer

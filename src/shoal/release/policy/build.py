@@ -25,6 +25,11 @@ class QuasiRule:
     min_level: int | None = None
     max_level: int | None = None
 
+    @property
+    def fixed(self) -> bool:
+        """Whether the column has one level for everybody."""
+        return self.min_level is not None and self.min_level == self.max_level
+
 
 def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
     """The fields of a policy from its plain values, checked against the schema."""

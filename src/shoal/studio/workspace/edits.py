@@ -34,6 +34,7 @@ Document = dict[str, Any]
 P = ParamSpec("P")
 LONGEST_RULE = 100_000
 """Characters of guessed levels that are written into a policy; of longer ones only the number, which the release reports."""
+LEVELS = ("min_level", "max_level")
 ABOUT = ("approved_by", "recipient", "purpose", "review", "contact")
 """What is signed off; goes into the certificate."""
 
@@ -204,19 +205,35 @@ def is_guessed(hierarchy: Any) -> bool:
 
 
 @_edit
-def freed(document: Document, locked: Sequence[str] = ()) -> None:
-    """What a search may choose from: without the levels of columns that are not locked, and without the sign-off.
+def freed(document: Document, locked: Sequence[str] = (), *, bounded: bool = True) -> None:
+    """What a search may choose from: without the levels fixed for columns that are not locked, and without the sign-off.
 
-    Levels that were guessed are guessed again; those that a person stated stay.
+    Level bounds stay if ``bounded``. Levels that were guessed are guessed again unless bounds count them; stated ones stay.
     """
     with _roles(document) as roles:
         for column, rule in roles[Role.QUASI.value].items():
             if column not in locked and isinstance(rule, Mapping):
-                left = {name: value for name, value in rule.items() if name not in ("min_level", "max_level")}
-                if is_guessed(left.get("hierarchy")):
+                fixed = rule.get("min_level") == rule.get("max_level")
+                left = {name: value for name, value in rule.items() if name not in LEVELS or (bounded and not fixed)}
+                if is_guessed(left.get("hierarchy")) and not left.keys() & {*LEVELS}:
                     left.pop("hierarchy")
                 roles[Role.QUASI.value][column] = left
     for name in ABOUT:
+        document.pop(name, None)
+
+
+@_edit
+def without_bounds(document: Document, columns: Sequence[str]) -> None:
+    """No highest level for these quasi-identifiers."""
+    for column in columns:
+        with _rule(document, column) as rule:
+            rule.pop("max_level", None)
+
+
+@_edit
+def with_best_method(document: Document) -> None:
+    """The planner chooses the method."""
+    for name in ("method", "cells"):
         document.pop(name, None)
 
 
@@ -241,7 +258,7 @@ def with_objective(document: Document, objective: Mapping[str, Any]) -> None:
 def with_hierarchy(document: Document, column: str, new: Any) -> None:
     """How a column's levels are built; None: as Shoal builds them. The level that was chosen is let go."""
     with _rule(document, column) as rule:
-        for name in ("hierarchy", "min_level", "max_level"):
+        for name in ("hierarchy", *LEVELS):
             rule.pop(name, None)
         if new is not None:
             rule["hierarchy"] = new
