@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import shutil
@@ -87,6 +88,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
         if getattr(config.option, "loadgroup", False):
             write_group(item)
+
+
+def pytest_collection_finish() -> None:
+    """A million objects of collected tests and loaded modules stay to the end: looking through them for cycles is no use."""
+    gc.freeze()
+    gc.set_threshold(50_000, *gc.get_threshold()[1:])
 
 
 def write_group(item: pytest.Item) -> None:

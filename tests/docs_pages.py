@@ -12,6 +12,8 @@ which stands in ``docs/images``.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import shlex
@@ -19,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +34,25 @@ NEEDS = re.compile(r"<!-- data: (\S+) -->")
 FILE = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
 DRAWN = re.compile(r"<!-- picture: (\S+) -->")
 BETWEEN = "\x1e"
+SHELL = set("$`*?~!{}\\\n")
+"""Characters that a shell may replace: a command with one of them is left to bash, like a command with a pipe."""
+COMMANDS = """
+import json, os, sys, tempfile
+from shoal.__main__ import main
+answers = os.fdopen(os.dup(1), "w")
+for line in sys.stdin:
+    sys.argv = ["shoal", *json.loads(line)]
+    with tempfile.TemporaryFile() as out:
+        os.dup2(out.fileno(), 1), os.dup2(out.fileno(), 2)
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        sys.stdout.flush(), sys.stderr.flush()
+        out.seek(0)
+        print(json.dumps([code, out.read().decode()]), file=answers, flush=True)
+"""
+"""One process that runs the ``shoal`` commands of a page one after the other: libraries and kernels are loaded once."""
 
 
 @dataclass
@@ -61,9 +83,11 @@ def steps(page: Path) -> list[Step]:
 def run(page: Path, folder: Path, data: Path | None, python: Path | None = None) -> list[tuple[Step, str]]:
     """Run every step in ``folder``; each with what it printed. A step that fails raises AssertionError.
 
-    The Python blocks of a page are one program, which runs where the first of them stands. With ``python``, an interpreter of
-    another environment, everything runs there, with nothing of the checkout.
+    The Python blocks of a page are one program, which runs where the first of them stands, and the ``shoal`` commands share one
+    process. With ``python``, an interpreter of another environment, everything runs there, with nothing of the checkout, and each
+    command is a process of its own.
     """
+    separate = python is not None
     env = {k: v for k, v in os.environ.items() if python is None or k != "PYTHONPATH"}
     env["XDG_STATE_HOME"] = str(folder / ".state")  # what Shoal remembers between runs
     python = python or Path(sys.executable)
@@ -74,12 +98,14 @@ def run(page: Path, folder: Path, data: Path | None, python: Path | None = None)
     for name, text in FILE.findall(whole):
         (folder / name).write_text(text, encoding="utf-8")
     found, out, printed = steps(page), [], None
-    for step in found:
-        if step.kind == "console":
-            out.append((step, _command(step.text, folder, python, env)))
-        else:
-            printed = printed or iter(_python([s.text for s in found if s.kind == "python"], folder, python, env))
-            out.append((step, next(printed)))
+    with contextlib.ExitStack() as ends:
+        commands = None if separate else ends.enter_context(_started(folder, env))
+        for step in found:
+            if step.kind == "console":
+                out.append((step, _command(step.text, folder, python, env, commands)))
+            else:
+                printed = printed or iter(_python([s.text for s in found if s.kind == "python"], folder, python, env))
+                out.append((step, next(printed)))
     return out
 
 
@@ -102,16 +128,43 @@ def _python(blocks: list[str], folder: Path, python: Path, env: dict[str, str]) 
     return done.stdout.split(BETWEEN)
 
 
-def _command(text: str, folder: Path, python: Path, env: dict[str, str]) -> str:
-    shoal = shutil.which("shoal", path=f"{python.parent}{os.pathsep}{env['PATH']}")
-    assert shoal, "the command 'shoal' is not installed"
+@contextlib.contextmanager
+def _started(folder: Path, env: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
+    words = [sys.executable, "-c", COMMANDS]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(words, cwd=folder, text=True, env={**env, "NO_COLOR": "1", "COLUMNS": "80"}, **pipes) as process:
+        yield process
+        process.stdin.close()
+
+
+def _words(command: str) -> list[str] | None:
+    """The arguments of a plain ``shoal`` command; None if it needs a shell.
+
+    >>> _words("shoal check 'a b.csv' --require 'known[1]>=5'"), _words("shoal measure a.csv | head"), _words("cat a.csv")
+    (['check', 'a b.csv', '--require', 'known[1]>=5'], None, None)
+    """
+    words = list(shlex.shlex(command, posix=True, punctuation_chars=True)) if SHELL.isdisjoint(command) else []
+    if words[:1] != ["shoal"] or any(set(word) <= set("();<>|&") for word in words):
+        return None
+    return shlex.split(command)[1:]
+
+
+def _command(text: str, folder: Path, python: Path, env: Mapping[str, str], commands: subprocess.Popen[str] | None) -> str:
     command, _, comment = text.partition("  # ")
     expected = int(re.search(r"exit (\d)", comment).group(1)) if "exit" in comment else 0
-    more = {"PATH": f"{Path(shoal).parent}{os.pathsep}{env['PATH']}", "NO_COLOR": "1", "COLUMNS": "80"}
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}  # one after the other, as a terminal shows them
-    done = subprocess.run(["bash", "-c", command], cwd=folder, text=True, env={**env, **more}, **streams)
-    assert done.returncode == expected, f"{shlex.quote(command)}: exit {done.returncode}\n{done.stdout[-2000:]}"
-    return done.stdout
+    if commands is not None and (words := _words(command)) is not None:
+        commands.stdin.write(json.dumps(words) + "\n")
+        commands.stdin.flush()
+        code, printed = json.loads(commands.stdout.readline())
+    else:
+        shoal = shutil.which("shoal", path=f"{python.parent}{os.pathsep}{env['PATH']}")
+        assert shoal, "the command 'shoal' is not installed"
+        more = {"PATH": f"{Path(shoal).parent}{os.pathsep}{env['PATH']}", "NO_COLOR": "1", "COLUMNS": "80"}
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}  # one after the other, as a terminal shows them
+        done = subprocess.run(["bash", "-c", command], cwd=folder, text=True, env={**env, **more}, **streams)
+        code, printed = done.returncode, done.stdout
+    assert code == expected, f"{shlex.quote(command)}: exit {code}\n{printed[-2000:]}"
+    return printed
 
 
 def same(shown: str, printed: str) -> bool:

@@ -88,11 +88,11 @@ class Visitor:
 
     def get(self, path: str) -> Any:
         """A page, waited for while it says that it still counts."""
-        for _ in range(2400):
+        for _ in range(12_000):
             page = self.http.get(path)
             if "Counting …" not in page.text:
                 return page
-            time.sleep(0.25)
+            time.sleep(0.05)
         raise AssertionError("it went on counting")
 
     def token(self) -> str:

@@ -131,9 +131,8 @@ def test_real_numbers_have_one_tolerance(asked):
 def test_a_risk_is_decided_by_the_size_of_the_class(attacker, risk, k):
     asked = req.MaxRisk(risk, attacker)
     assert asked.k == class_for(risk) == k
-    assert asked.of_size(k).met
     assert asked.judged(1 / k).met
-    assert k == 1 or not asked.of_size(k - 1).met
+    assert k == 1 or not asked.judged(1 / (k - 1)).met
 
 
 def test_the_comparison_rule():

@@ -33,13 +33,6 @@ if TYPE_CHECKING:
 
 HELPERS = ("members_above", "checked_population", "matched_sizes", "presence")
 
-ATTACKERS = {
-    "prosecutor": "knows that one particular person is in the table and looks for that person's record",
-    "journalist": "picks any record and looks for its owner in a population register, not knowing who is in the table",
-    "marketer": "matches the whole table with a population register and is content with a share of right matches",
-}
-"""Who is supposed to attack, in a sentence."""
-
 
 @metric("prosecutor_max", reads="classes", low=0, high=1, safer="lower", merging="never higher", doubling="free")
 def prosecutor_max(groups: Groups) -> float:

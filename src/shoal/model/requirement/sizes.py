@@ -14,7 +14,6 @@ from shoal.model.requirement.base import (
     Requirement,
     Schema,
     Spellings,
-    Verdict,
     check_one_of,
     check_share,
     check_whole,
@@ -158,7 +157,7 @@ class MaxRisk(Requirement):
 
     The size decides: a class of 3 meets 1/3, and 0.33333333333, for every attacker.
 
-    >>> MaxRisk(0.33333333333).of_size(3).met, MaxRisk(0.33333333333, "journalist").of_size(2).met
+    >>> MaxRisk(0.33333333333).judged(1 / 3).met, MaxRisk(0.33333333333, "journalist").judged(1 / 2).met
     (True, False)
     """
 
@@ -199,10 +198,6 @@ class MaxRisk(Requirement):
 
     def holds(self, found: float) -> bool:
         return found > 0 and round(1.0 / found) >= self.k
-
-    def of_size(self, size: int) -> Verdict:
-        """The verdict on a smallest class."""
-        return self.judged(1.0 / size)
 
     def sentence(self) -> str:
         return f"no record is re-identified by a {self.attacker} with a chance above {written(self.risk)}"
