@@ -44,6 +44,11 @@ def test_western_languages_stay_western(language: str) -> None:
     assert raw.decode(guess_encoding(raw)) == WESTERN[language]
 
 
+@pytest.mark.parametrize("text", ["Institution’s support", "don’t know", "5–7", "yes – often", "“maybe”"])
+def test_signs_of_word_processors_are_those_of_windows(text: str) -> None:
+    assert guess_encoding(f"a,b\n1,{text}\n".encode("cp1252")) == "cp1252"
+
+
 def test_one_letter_that_differs_proves_nothing() -> None:
     """č of 1250 is è of 1252; š and ž are the same in both."""
     with pytest.raises(UnknownEncodingError, match="not certain"):

@@ -181,7 +181,7 @@ def _costs(raw: bytes) -> dict[str, tuple[float, str]]:
     for page, (prior, languages) in _PAGES.items():
         text = _decoded(raw, page)
         if text is not None:
-            found[page] = (prior + _cost(text, languages, script=page not in _LATIN_PAGES), text)
+            found[page] = (prior + _cost(_PUNCTUATION.sub("-", text), languages, script=page not in _LATIN_PAGES), text)
     for page, rare in _WIDE.items():
         text = _decoded(raw, page)
         if text is not None:
@@ -194,6 +194,10 @@ def _costs(raw: bytes) -> dict[str, tuple[float, str]]:
 
 _ASCII_SECOND = frozenset(map(chr, (*range(0x40, 0x5C), *range(0x5D, 0x7F))))
 """Letters and signs that are second bytes of East Asian characters, and seldom stand beside a letter of another script."""
+_PUNCTUATION = re.compile(
+    r"(?<=[A-Za-z])’(?=(?:s|t|d|m|ll|re|ve)\b)|(?<=\s)[–—](?=\s)|(?<=\d)–(?=\d)|(?<!\w)“(?=[A-Za-z\d])|(?<=[A-Za-z.!?])”(?!\w)"
+)
+"""Signs of word processors in their places (``Institution’s``, ``5–7``): they are not letters of another page."""
 _LATIN_PAGES = ("cp1252", "cp1250", "iso8859_2", "cp1254", "cp1257", "mac_roman", "cp850", "cp852")
 
 

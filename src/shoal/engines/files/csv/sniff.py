@@ -297,7 +297,7 @@ FIRST_UNNAMED = "The names leave out the first column; it is called 'column1'."
 FORMULAS = 'Fields that are written as formulas (="12") are read as what they show.'
 QUOTED_LINES = "Quotes stand around whole lines; what is inside them is read."
 DOUBLED = "The delimiter stands twice between two fields; it is read as one."
-IMPORT_IDS = "Labels and import ids below the names are set aside."
+IMPORT_IDS = "Import ids below the names are left out."
 SPACES = "Lines that have blanks only are left out."
 PUT_TOGETHER = "Byte order marks stand at the beginning of lines, as in files that were put together; they are left out."
 BEHIND_NAMES = "A delimiter stands behind the last name and behind no record; it is left out."
