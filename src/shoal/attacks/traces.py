@@ -57,17 +57,9 @@ class Published:
         traces hold, because a rare one tells more; and how many these are."""
         t = self.traces
         lists = [t.visitor[t.first[p] : t.first[p + 1]] for p in points[points >= 0].tolist()]
-        weights = [1.0 / np.log1p(len(x)) for x in lists]
-        if OFTEN * sum(map(len, lists)) < t.n_people:
-            there, which = np.unique(np.concatenate([t.visitor[:0], *lists]), return_inverse=True)
-            each = np.repeat(np.array(weights), [len(x) for x in lists])
-            return there, np.bincount(which, weights=each), np.bincount(which)
-        scores, common = np.zeros(t.n_people), np.zeros(t.n_people, dtype=np.int64)
-        for list_, weight in zip(lists, weights, strict=True):
-            scores[list_] += weight
-            common[list_] += 1
-        there = np.flatnonzero(common)
-        return there, scores[there], common[there]
+        there, which = np.unique(np.concatenate([t.visitor[:0], *lists]), return_inverse=True)
+        sizes = np.array([len(x) for x in lists], dtype=np.int64)
+        return there, np.bincount(which, weights=np.repeat(1.0 / np.log1p(sizes), sizes)), np.bincount(which)
 
     def alike(self, points: IntArray) -> tuple[Any, Any]:
         """The traces with one of the points, at least, and the score of each over all points of both."""
@@ -83,10 +75,6 @@ class Published:
         spread = float(max(0.0, (some**2).sum() / n - (some.sum() / n) ** 2) ** 0.5)
         first, second = np.partition(np.append(some, 0.0), -2)[:-3:-1].tolist() if n > 1 else (float(some[0]), 0.0)
         return int(there[some.argmax()]), (first - second) / spread if spread > 0 else 0.0
-
-
-OFTEN = 8
-"""Traces of which an eighth or more may have a point are counted one by one; fewer are put in order."""
 
 
 def _places_in(few: IntArray, many: IntArray) -> IntArray:
