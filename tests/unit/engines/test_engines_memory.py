@@ -212,6 +212,13 @@ def test_releases_and_plans_are_refused_before_work_and_leave_no_file(monkeypatc
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("limit", "hint"), [(1 << 30, "limit of the container or of the process (ulimit)"), (None, "--memory")])
+def test_a_refusal_names_what_sets_the_budget(monkeypatch, limit, hint):
+    monkeypatch.setattr(limits, "limit_of_process", lambda: limit)
+    error = limits.refused("a search", 1 << 31, limits.budget_of_process() or 1 << 30, "Raise --memory.")
+    assert error.hint.endswith(f"{hint}.")
+
+
 def test_every_size_of_table_can_be_released_and_written_with_1_gb():
     for most in (limits.RELEASED_AT_MOST, limits.WRITTEN_AT_MOST):
         assert limits.left_for_data(1 << 30) >= most

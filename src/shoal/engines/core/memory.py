@@ -156,7 +156,9 @@ def give_back() -> None:
 
 
 def refused(what: str, size: int, budget: int, hint: str) -> MemoryBudgetError:
-    """The error for work that would not fit."""
+    """The error for work that would not fit; the hint names what sets the budget."""
+    if budget == budget_of_process():
+        hint = hint.replace("--memory", "the memory limit of the container or of the process (ulimit)")
     return MemoryBudgetError(
         f"{what} needs about {shown(size + PROGRAM)}; {shown(budget)} are allowed.", hint=hint, estimate=size, budget=budget
     )
