@@ -99,8 +99,8 @@ class Improvement:
     @property
     def highest(self) -> dict[str, int]:
         """The highest level that the policy lets each column have."""
-        bounds = {name: self.policy.quasi[name].max_level for name in self.heights}
-        return {name: top if bounds[name] is None else min(top, bounds[name]) for name, top in self.heights.items()}
+        bounds = {name: rule.max_level for name, rule in self.policy.quasi.items() if rule.max_level is not None}
+        return {name: min(top, bounds.get(name, top)) for name, top in self.heights.items()}
 
     @property
     def levels(self) -> dict[str, int]:
