@@ -99,8 +99,8 @@ class Improvement:
     @property
     def highest(self) -> dict[str, int]:
         """The highest level that the policy lets each column have."""
-        bounds = {name: self.policy.quasi[name].max_level for name in self.heights}
-        return {name: top if bounds[name] is None else min(top, bounds[name]) for name, top in self.heights.items()}
+        rules = self.policy.quasi
+        return {c: top if (most := rules[c].max_level) is None else min(top, most) for c, top in self.heights.items()}
 
     @property
     def levels(self) -> dict[str, int]:
