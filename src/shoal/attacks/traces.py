@@ -77,7 +77,7 @@ class Published:
         return int(there[some.argmax()]), (first - second) / spread if spread > 0 else 0.0
 
 
-def _places_in(few: IntArray, many: IntArray) -> IntArray:
+def _places_in(few: Any, many: Any) -> Any:
     """Where those of the first that are in the second stand there; both in order, each value once."""
     at = np.searchsorted(many, few)
     at, few = at[at < len(many)], few[at < len(many)]

@@ -213,3 +213,11 @@ def test_values_of_every_type_are_told_apart_as_they_are_written(tmp_path):
     rows = [(w, 0.0 if n == 0 else None if n != n else n, d) for w, n, d in zip(*table.to_pydict().values(), strict=True)]
     assert facts == facts_of_rows(rows, unit=True, person=False, known=1)
     assert facts.points == 5
+
+
+@pytest.mark.parametrize("trips", ["", "-1", "1.5", "\u00b2", "999999999", "9999999999999999999999"])
+def test_a_number_of_trips_that_nobody_can_have_is_refused(tmp_path, trips):
+    """Also one that is too large to be held."""
+    (tmp_path / "t.csv").write_text(f"from,to,trips\na,b,7\nb,a,{trips}\n", encoding="utf-8")
+    with pytest.raises(VerificationError, match="number of trips"):
+        proof.recount_events(tmp_path / "t.csv", unit=None, points=["from", "to"], known=1, counts="trips")

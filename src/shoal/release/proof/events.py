@@ -116,10 +116,10 @@ def event_columns(path: Path, columns: Sequence[str], counts: str | None) -> lis
     if counts is None:
         return coded_columns(path, columns)
     *found, (which, told) = coded_columns(path, [*columns, counts])
-    numbers = [str(n) for n in python_values(told)]
-    if not all(n.isdigit() for n in numbers):
-        raise VerificationError("the written file has a row without its number of trips.")
-    times = np.array([int(n) for n in numbers], dtype=np.int64)[which]
+    texts = [str(n) for n in python_values(told)]
+    times = np.array([int(n) if n.isdecimal() and len(n) < 10 else -1 for n in texts], dtype=np.int64)[which]
+    if (times < 0).any() or int(times.sum()) > MOST_SETS:
+        raise VerificationError("the written file has a row without its number of trips, or too many trips to be counted.")
     return [(np.repeat(codes, times), distinct) for codes, distinct in found]
 
 

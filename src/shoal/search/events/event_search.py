@@ -247,8 +247,9 @@ def _dear(problem: EventProblem, shape: Shape, lost: FloatArray, limit: float, t
     each record before any is split."""
     base = base_losses(problem, shape)
     (a, b), times = problem.trips, problem.times.get(shape.time)
-    counts = problem.weights.trips and not problem.flows and len(trace) == problem.n and times is not None and len(a)
-    read = (trace[a] == trace[b]) & (times[a] != times[b]) if counts and problem.ordered(shape) else a < 0
+    counts = problem.weights.trips and not problem.flows and len(trace) == problem.n and len(a)
+    ordered = times is not None and counts and problem.ordered(shape)
+    read = (trace[a] == trace[b]) & (times[a] != times[b]) if ordered and times is not None else a < 0
 
     def dear(blank: IntArray) -> bool:
         place = 1 - float((1 - lost)[blank].sum()) / len(problem.points)
