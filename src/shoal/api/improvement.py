@@ -485,8 +485,9 @@ def _least(prepared: Prepared, policy: Policy) -> NamedPlan | None:
     gone, said = decision.suppressed(prepared.base), " ".join(n for n in decision.notes if n.startswith("Objective: "))
     name = "best for its use" if policy.objective else "least loss"
     smallest = int(facts_of_counts(decision.released, asked=()).k)
-    shown = {"smallest": smallest, "says": said, "rows": sample_rows(prepared, decision, policy.smallest_class)}
-    return NamedPlan(policy.smallest_class, {}, float(decision.loss), gone, prepared.base.n_records, name, **shown)
+    rows = sample_rows(prepared, decision, policy.smallest_class)
+    plan = NamedPlan(policy.smallest_class, {}, float(decision.loss), gone, prepared.base.n_records, name)
+    return replace(plan, smallest=smallest, says=said, rows=rows)
 
 
 def _plan(prepared: Prepared, policy: Policy, k: int) -> NamedPlan:
