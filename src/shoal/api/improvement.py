@@ -487,11 +487,11 @@ def _least(prepared: Prepared, policy: Policy) -> NamedPlan | None:
     decision = decide(replace(prepared, policy=policy))
     gone, said = decision.suppressed(prepared.base), " ".join(n for n in decision.notes if n.startswith("Objective: "))
     name = "best for its use" if policy.objective else "least loss" if policy.method == "best" else "as the policy says"
-    levels, records = dict(decision.levels), prepared.base.n_records
+    levels = dict(decision.levels)
     smallest = int(facts_of_counts(decision.released, asked=()).k)
+    plan = NamedPlan(policy.smallest_class, levels, float(decision.loss), gone, prepared.base.n_records, name, decision.proven)
     rows = () if levels else sample_rows(prepared, decision, policy.smallest_class)
-    loss, proven = float(decision.loss), decision.proven
-    return NamedPlan(policy.smallest_class, levels, loss, gone, records, name, proven, smallest=smallest, says=said, rows=rows)
+    return replace(plan, smallest=smallest, says=said, rows=rows)
 
 
 def _plan(prepared: Prepared, policy: Policy, k: int) -> NamedPlan:
