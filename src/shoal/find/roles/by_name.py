@@ -42,7 +42,7 @@ MOST_RUNGS = 12
 OWN_TEXTS = 0.4
 """Share of rows with a text of their own from which people typed it."""
 MOST_DEGREES = 180
-"""Whole numbers up to it are no position on earth: it has fractions, or is in metres."""
+"""Whole numbers up to it are not a position on earth: it has fractions, or is in metres."""
 MARKS = word_set("column_names", "marks in numbers")
 """Words for notes and for marks at school: numbers are marks."""
 PERCENT = word_set("column_names", "percentage")

@@ -251,7 +251,7 @@ def own_records(codes: tuple[str, ...], people: Population) -> Answer | None:
         topics = ({p for p, _ in registry.source.topics(f"{place}@".casefold()) if p.startswith(f"{place}@")} for place in places)
         latest = max((Population.parse(p).period for p in next(filter(None, topics), ())), default=None)
         found = found if latest is None else registry.query(codes, replace(people, period=latest))
-    while found.elsewhere and not found.near:  # the share by fewer attributes, or a coarser coding, is no larger
+    while found.elsewhere and not found.near:  # the share by fewer attributes, or a coarser coding, is not larger
         fewer = shared(found.codes, found.best.codes)
         fewer = fewer if fewer != found.codes else tuple((*coarser(code), code)[0] for code in fewer)
         if fewer == found.codes:

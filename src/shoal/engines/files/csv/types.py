@@ -58,7 +58,7 @@ class Field:
     quoted_empty: bool = False
     """An empty text, written in quotes, is a missing number or date."""
     marks: bool = False
-    """Thin blanks or apostrophes between thousands are no part of a number; brackets around it, a dash behind it mean minus."""
+    """Thin blanks or apostrophes between thousands do not belong to a number; brackets around it, a dash behind it mean minus."""
     amount: Amount | None = None
     """The sign and the mark that all its numbers are written with."""
 
