@@ -359,5 +359,5 @@ def test_a_draft_that_is_stopped_keeps_what_was_found(
     monkeypatch.setattr(_releases, "_finding" if plans else "first_plan", stopped)
     with pytest.raises(KeyboardInterrupt):
         _releases.write_draft(str(table), target, {}, {}, as_json=False)
-    assert {"age", "sex"} <= set(Policy.load(target).quasi)
+    assert "age" in Policy.load(target).quasi
     assert ("The last plan" if plans else "No plan") in capsys.readouterr().err
