@@ -199,20 +199,26 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
         found = amounts_as_known(shoal.inspect(opened, progress=told, **known))
     said = {c.name for c in found.columns if opened.schema[c.name].missing_values}
     read = said | ({c.name for c in found.columns if c.missing_values and c.name not in said} if _asked(found, said) else set())
-    plan, rest, finding = None, "quasi", None
+    plan, rest, finding = None, _rests(found)[0], None
     out = {c.name: f"it follows from '{c.follows}'" for c in found.columns if c.follows and c.role is Role.QUASI}
     sure = sorted((c for c in found.columns if c.role is Role.QUASI and c.name not in out), key=lambda c: -c.confidence)
     out |= {c.name: f"{MOST_TRIED} surer ones are tried together" for c in sure[MOST_TRIED:] if c.confidence < 1}
-    with _shared.progress("trying plans") as told:
-        precious = [c.name for c in found.columns if c.topic in PRECIOUS]
-        for rest in _rests(found):
-            asked = Policy.parse(draft_policy(found, read=read, rest=rest, out=out))
-            plan = first_plan(opened, asked, precious=precious, progress=told)
-            if not plan.left_out and not plan.problem:
-                break
-        if plan is not None and plan.tried is not None:
-            told(0.9, "counting what a few known columns find")
-            finding = _finding(plan.tried)
+    try:
+        with _shared.progress("trying plans") as told:
+            precious = [c.name for c in found.columns if c.topic in PRECIOUS]
+            for choice in _rests(found):
+                asked = Policy.parse(draft_policy(found, read=read, rest=choice, out=out))
+                plan, rest = first_plan(opened, asked, precious=precious, progress=told), choice
+                if not plan.left_out and not plan.problem:
+                    break
+            if plan is not None and plan.tried is not None:
+                told(0.9, "counting what a few known columns find")
+                finding = _finding(plan.tried)
+    except KeyboardInterrupt:  # the roles are known, and the last plan that was tried
+        write_text(target, draft_policy(found, plan, read, rest=rest, out=out))
+        tried = "The last plan that was tried is in it." if plan is not None else "No plan was tried."
+        _shared.say(f"Wrote {target} with what was found so far. {tried}")
+        raise
     out |= finding or {}
     write_text(target, draft_policy(found, plan, read, rest=rest, out=out, known=finding is not None))
     if as_json:

@@ -341,3 +341,23 @@ def test_a_draft_does_not_repeat_local_recoding_for_every_level(monkeypatch):
     assert not tried
     shoal.anonymize(table, **ROLES)
     assert tried
+
+
+@pytest.mark.parametrize("plans", [0, 1])
+def test_a_draft_that_is_stopped_keeps_what_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], plans: int
+) -> None:
+    from shoal.cli import _releases
+
+    table = tmp_path / "people.csv"
+    table.write_text("age,sex,disease\n" + "".join(f"{20 + i % 40},{'fm'[i % 2]},{'abc'[i % 3]}\n" for i in range(90)))
+    target = tmp_path / "p.yml"
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_releases, "_finding" if plans else "first_plan", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        _releases.write_draft(str(table), target, {}, {}, as_json=False)
+    assert "age" in Policy.load(target).quasi
+    assert ("The last plan" if plans else "No plan") in capsys.readouterr().err
