@@ -89,7 +89,8 @@ def published(
 def mapped_column(source: Column, step: ExpressionStep | None, class_map: Any) -> Column:
     """A column after the class map."""
     grouped = source if step is None else step.after(source)
-    labels: dict[object, str] = {**label_texts(source), **code_labels(grouped)}  # first those of cells that stay as they were
+    labels: dict[object, str] = dict(label_texts(source).items())  # of the cells that stay as they were
+    labels.update(code_labels(grouped))
     order = order_of_groups(as_texts(class_map, {source.name: "was", source.name + PUBLISHED: "is"}), source.order)
     return replace(grouped, kind="text", labels=labels, order=order, coded=False, grouped=True, stored=None)
 
