@@ -16,7 +16,7 @@ from typing import Any
 
 from shoal.engines.connect import connect, is_url, refuse_misspelt
 from shoal.engines.core.limits import limit_of
-from shoal.engines.core.memory import BUDGET, budget_of_process, memory_of
+from shoal.engines.core.memory import BUDGET, budget_of_process, memory_of, take_little
 from shoal.engines.files.formats import open_path, open_source
 from shoal.engines.files.frames import open_frame
 from shoal.engines.files.sqlite import SCHEME, file_of
@@ -67,6 +67,8 @@ def open(
     allowed = budget_of_process() if memory is None else memory_of(memory)
     roles = {"quasi": quasi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive, "unit": unit, "weight": weight}
     every = limit_of(statement_timeout, in_database=True)
+    if allowed is not None:
+        take_little()
     before = BUDGET.set(allowed)
     try:
         table = _open(source, name, roles, options, every)

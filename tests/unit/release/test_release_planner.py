@@ -473,14 +473,17 @@ def test_draft_and_studio_release_what_the_other_doors_release(name: str, tmp_pa
 
 
 def test_a_plan_of_the_studio_is_the_plan_of_its_release():
-    """The card of the least loss is what the policy without levels releases; with levels it is one level per column."""
+    """The card of the least loss is what the policy releases: by any method, or by the one that it names."""
     found = prepare(shoal.open(TABLES["spread"]), Policy.of(**ROLES, k=5))
     cards = find_plans(found)
     made = decide(found)
     assert cards.least is not None
     assert (cards.least.loss, cards.least.k, made.method) == (made.loss, 5, "local")
-    assert find_plans(prepare(shoal.open(TABLES["spread"]), Policy.of(**ROLES, k=5, method="lattice"))).least is None
-    assert find_plans(found, locked=["sex"]).least is None
+    levels = prepare(shoal.open(TABLES["spread"]), Policy.of(**ROLES, k=5, method="lattice"))
+    card = find_plans(levels).least
+    assert card is not None
+    assert (card.levels, card.name) == (decide(levels).levels, "as the policy says")
+    assert find_plans(found, locked=["sex"]).least == cards.least, "the policy fixes no level of it"
 
 
 def test_the_draft_asks_for_what_the_other_doors_do_by_default():

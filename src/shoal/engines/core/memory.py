@@ -142,6 +142,13 @@ def bytes_to_measure(classes: int, columns: int, *, by_codes: bool) -> int:
     return classes * (24 * columns + 160 if by_codes else bytes_of_class(columns))
 
 
+def take_little() -> None:
+    """From here on Arrow takes memory from the system: its own allocator keeps a tenth more than is in use."""
+    import pyarrow as pa
+
+    pa.set_memory_pool(pa.system_memory_pool())
+
+
 def give_back() -> None:
     """Free memory goes back to the machine: Arrow and C keep what was freed for anyone who asks next, and the steps of a run ask
     for other sizes in other threads, so that it would add up."""
