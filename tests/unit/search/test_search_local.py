@@ -327,6 +327,14 @@ def test_sets_that_may_not_name_rare_values_lose_no_more_than_hierarchy_values(s
     assert local(counts, trees, [req.K(5)], cells="sets", method="cluster").ncp > values.ncp, "the clusters alone would not do"
 
 
+@pytest.mark.parametrize(("n", "also_covered"), [(500, True), (501, False)])
+def test_a_search_that_is_not_thorough_covers_small_tables_only(n: int, also_covered: bool) -> None:
+    counts, trees = with_rare_values(n, 1)
+    every, quick = (local(counts, trees, [req.K(5)], cells="sets", thorough=thorough) for thorough in (True, False))
+    assert (quick.labels == every.labels) is also_covered
+    assert quick.ncp > every.ncp or also_covered
+
+
 @pytest.mark.parametrize("cells", ["sets", "ranges"])
 def test_classes_that_may_not_share_a_value_are_clustered_apart(cells: str) -> None:
     """With one value for 'sex' in each class, clusters of each sex by itself lose no more than they do as tables of their own."""

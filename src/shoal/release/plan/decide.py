@@ -55,7 +55,8 @@ def decide(
 ) -> Decision:
     """The plan that meets the policy and loses least; or the plan given, checked again.
 
-    ``cells`` is the work that the search for one level per column may take. A ``later`` release, which is compared with earlier
+    ``cells`` is the work that the search for one level per column may take; with little of it, as for a draft, local recoding
+    tries less, too. A ``later`` release, which is compared with earlier
     ones, gets one level per column unless the policy names a method: local recoding would cut across the earlier groups.
     """
     if given is not None:
@@ -139,7 +140,7 @@ def _by_each(prepared: Prepared, progress: Progress, cells: int, local: Mapping[
     found = {"lattice": one}
     for name, policy in local.items():
         at = replace(prepared, policy=policy)
-        found[name], wrong = _tried(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
+        found[name], wrong = _tried(lambda at=at: local_recoding(at, progress, thorough=cells >= FIRST_CELLS))  # type: ignore[misc]
         problem = problem or wrong
     n, columns = prepared.base.n_classes, len(prepared.quasi)
     runs = MIXED // (n * min(n, BLOCK) * columns + MIXED_RUN * max(1, columns - NARROW))

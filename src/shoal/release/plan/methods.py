@@ -105,7 +105,7 @@ def local_unfit(prepared: Prepared) -> str:
     return next((why for why, holds in reasons.items() if holds), "")
 
 
-def local_recoding(prepared: Prepared, progress: Progress, *, smallest: int = 0) -> Decision:
+def local_recoding(prepared: Prepared, progress: Progress, *, smallest: int = 0, thorough: bool = True) -> Decision:
     """Local recoding: each class gets the finest published values that still have company, of ``smallest`` members if that is
     more than the policy asks for; records are left out, within the limit, if that loses less.
 
@@ -128,6 +128,7 @@ def local_recoding(prepared: Prepared, progress: Progress, *, smallest: int = 0)
             weights={c: r.weight for c, r in policy.quasi.items()},
             bounds={c: (r.min_level, r.max_level) for c, r in policy.quasi.items()},
             people=prepared.people,
+            thorough=thorough,
             time_budget=policy.time_limit,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
         )

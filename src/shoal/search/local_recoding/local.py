@@ -103,6 +103,7 @@ def local(
     weights: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
     people: Pairs | None = None,
+    thorough: bool = True,
     time_budget: float | None = None,
     cancel: CancelSignal | None = None,
     progress: Progress | None = None,
@@ -119,6 +120,8 @@ def local(
         values are many; up to 50,000 classes also ``mondrian``; lowest NCP), or ``cover``, ``cluster``, ``mondrian`` (strict).
     bounds, people
         As in :func:`shoal.search.lattice`. A column with a lowest level above 0 publishes hierarchy values.
+    thorough : bool
+        Whether ``best`` tries ``cover`` in larger tables, too, if rare values are many: that can take 20 s.
     time_budget, cancel, progress
         Stop after so many seconds, or when ``cancel.is_set()``. Strict Mondrian's recoding and the compilation of kernels are not
         charged to the budget, so that ``best`` never loses more than Mondrian in a table of up to 50,000 classes.
@@ -144,7 +147,7 @@ def local(
     capped = tuple(j for j, name in enumerate(problem.names) if bounds and bounds.get(name, (None, None))[1] is not None)
     limit = most_of(suppress, problem.n_records)
     run = Run(evaluator, asked, cell_kinds(problem, cells), weights, control, _blocks(problem, capped), capped, limit)
-    return _best(run) if method == "best" else _recoded(run, method)
+    return _best(run, thorough=thorough) if method == "best" else _recoded(run, method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +171,7 @@ def _blocks(problem: Problem, capped: tuple[int, ...]) -> IntArray:
     return group_codes(codes, n_rows=problem.n_base).ids.astype(np.int64)
 
 
-def _best(run: Run) -> LocalResult:
+def _best(run: Run, *, thorough: bool) -> LocalResult:
     """The recoding made for these cells with the lowest NCP; in tables of moderate size strict Mondrian's is compared, too."""
     only_values = set(run.kinds) == {"hierarchy"}
     made: list[LocalResult] = []
@@ -177,7 +180,7 @@ def _best(run: Run) -> LocalResult:
     made.insert(0, _recoded(run, "cover" if only_values else "cluster"))
     small = run.evaluator.problem.n_base <= SMALL
     with contextlib.suppress(InfeasibleError):
-        made += [_recoded(run, "cover")] if not only_values and (small or _many_rare(run)) else []
+        made += [_recoded(run, "cover")] if not only_values and (small or (thorough and _many_rare(run))) else []
         made += [_recoded(run, "cluster", cell_kinds(run.evaluator.problem, "ranges"))] if small and "set" in run.kinds else []
     found = min(made, key=lambda one: round(one.ncp, 12))
     return dataclasses.replace(found, seconds=run.control.seconds, stopped=run.control.reason)
