@@ -19,8 +19,8 @@ from shoal.release.plan.plan_json import read_plan
 
 
 def compare(
-    original: Source,
-    release: Source | Release,
+    original: Source | Release,
+    release: Source | Release | None = None,
     *,
     quasi: Names | None = None,
     sensitive: Names | None = None,
@@ -43,7 +43,8 @@ def compare(
     Parameters
     ----------
     original, release : Table, path, URL or frame
-        The release may be what :func:`shoal.anonymize` or :func:`shoal.protect` gave, or the folder that it wrote.
+        The release may be what :func:`shoal.anonymize` or :func:`shoal.protect` gave, or the folder that it wrote. The former
+        alone is compared with the table that it was made from.
     quasi, sensitive : names of columns, optional
         For the losses over classes and about sensitive values, and for the frontier; of a folder its own.
     target : names of columns, optional
@@ -67,9 +68,10 @@ def compare(
     >>> c.columns[0].kind, c.classes["k"], round(c.overall["certainty_penalty"], 4)
     ('recoded', {'before': 1, 'after': 2}, 0.3333)
     """
+    before, after = _sides(original, release)
     return compare_tables(
-        opened(original),
-        _released(release),
+        opened(before),
+        _released(after),
         quasi=names(quasi),
         sensitive=names(sensitive),
         target=names(target),
@@ -82,6 +84,17 @@ def compare(
         seed=seed,
         progress=progress,
     )
+
+
+def _sides(original: Source | Release, release: Source | Release | None) -> tuple[Source, Source | Release]:
+    """What is compared with what: a release in memory knows the table that it was made from."""
+    if isinstance(original, Release):
+        if release is not None:
+            raise UsageError("the original is a release.", hint="Name the original first: shoal.compare(table, release).")
+        return original.prepared.table, original
+    if release is None:
+        raise UsageError("there is nothing to compare with.", hint="Name both: shoal.compare(table, release).")
+    return original, release
 
 
 def _released(release: Source | Release) -> Released:

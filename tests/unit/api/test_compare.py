@@ -32,6 +32,18 @@ def compared(release: object, **words: object) -> shoal.Comparison:
     return shoal.compare(original(), release, **words)  # type: ignore[arg-type]
 
 
+def test_a_release_alone_is_compared_with_the_table_that_it_was_made_from() -> None:
+    release = shoal.anonymize(original(), quasi=["age", "sex"], sensitive="ill", k=2, method="lattice")
+    alone = shoal.compare(release, models=False, frontier=False)
+    assert alone.to_json() == compared(release).to_json()
+    assert alone.classes["k"]["before"] == 1
+    assert alone.classes["k"]["after"] == release.k
+    with pytest.raises(UsageError, match="the original is a release"):
+        shoal.compare(release, original())
+    with pytest.raises(UsageError, match="nothing to compare with"):
+        shoal.compare(original())
+
+
 def test_the_table_itself_loses_nothing_in_any_order() -> None:
     turned = {name: values[::-1] for name, values in original().items()}
     c = compared(turned, quasi=["age", "sex"], sensitive="ill", frontier=True)
