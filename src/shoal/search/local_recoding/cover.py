@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -61,10 +61,14 @@ def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
     heapq.heapify(queue)
     step = STEP / len(problem.columns)
     clusters = 0
+    empty = Empty(nodes)
     while queue and source.n_cells and not control.stop():
         key, number = heapq.heappop(queue)
+        if empty.holds(number):
+            continue
         node = tuple(nodes[number].tolist())
         if not evaluator.may_pass(source, node):
+            empty.add(number, lambda n: not evaluator.may_pass(source, tuple(nodes[n].tolist())))  # noqa: B023  (called at once)
             continue
         found = evaluator.group(source, node)
         passed = evaluator.passing(source, found.gid, found.sums)
@@ -86,6 +90,36 @@ def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
             source = restrict(source, mine < 0)
             control.show(1.0 - source.n_cells / problem.n_base, "covering classes")
     return label
+
+
+class Empty:
+    """Nodes where no group of the uncovered classes has enough members. Nor has one at any node below, now or later."""
+
+    def __init__(self, nodes: npt.NDArray[np.int32]) -> None:
+        shape = [len(np.unique(column)) for column in nodes.T]
+        if math.prod(shape) != len(nodes):  # a path from bottom to top
+            shape = [len(nodes)]
+        self._known = np.zeros(shape, dtype=np.bool_)
+        self._flat = self._known.reshape(-1)
+
+    def holds(self, number: int) -> bool:
+        return bool(self._flat[number])
+
+    def add(self, number: int, is_empty: Callable[[int], bool]) -> None:
+        """Add an empty node with all below it, after raising one column after the other to the highest level at which it stays
+        empty."""
+        shape = self._known.shape
+        here = [int(x) for x in np.unravel_index(number, shape)]
+        for j in sorted(range(len(shape)), key=lambda j: -shape[j]):
+            low, high = here[j], shape[j]
+            while high - low > 1:
+                here[j] = (low + high) // 2
+                if is_empty(int(np.ravel_multi_index(here, shape))):
+                    low = here[j]
+                else:
+                    high = here[j]
+            here[j] = low
+        self._known[tuple(slice(x + 1) for x in here)] = True
 
 
 def is_compiled(evaluator: Evaluator, n_nodes: int) -> bool:
