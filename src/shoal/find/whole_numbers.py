@@ -11,6 +11,7 @@ import numpy as np
 
 from shoal.find.finding import ColumnFacts
 from shoal.find.name_words import opaque, raw_words
+from shoal.find.orders import answers_of_opinion
 from shoal.find.vocabulary import folded, word_set
 
 FEW_CODES = 12
@@ -185,6 +186,8 @@ RATED_ALIKE, SENTENCE = (1.0, 1.0), 20
 """What stands for the ranges that ratings have, and the letters of a name in words from which it is a question."""
 
 
+MOST_UNKNOWN = 7
+"""Different answers in words that no list has up to which they may be opinions."""
 QUESTION_WORDS, HIGH_MARKS = 5, 0.2
 """Words of the longest name that is not a question, and the share of 8, 9 and 10 from which numbers up to 10 are marks."""
 YES_NO = word_set("values", "yes") | word_set("values", "no") | word_set("values", "yes or no")
@@ -228,8 +231,15 @@ class Batteries:
         """
         least = STATEMENTS if named else BATTERY
         marks = len(raw_words(facts.name)) > QUESTION_WORDS and _range(facts) == RATED_ALIKE and not rarer_upwards(facts)
-        words = _in_words(facts) and sum(self.words[folded(v)] >= least for v in facts.values) >= 3
-        return (marks and self.ranges[RATED_ALIKE] >= least) or words or rated_to_ten(facts)
+        return (marks and self.ranges[RATED_ALIKE] >= least) or self._same_words(facts, least) or rated_to_ten(facts)
+
+    def _same_words(self, facts: ColumnFacts, least: int) -> bool:
+        """Whether other questions have the same words for answers; words that no list has must be few and in many questions."""
+        if not _in_words(facts):
+            return False
+        if not answers_of_opinion(facts.values):  # the towns of two parents and two children are no opinions
+            least = STATEMENTS if facts.distinct <= MOST_UNKNOWN else 0
+        return least > 0 and sum(self.words[folded(v)] >= least for v in facts.values) >= 3
 
     def _within_series(self, facts: ColumnFacts) -> bool:
         """Whether several columns that differ in a running number have the range that its numbers lie in: 2 to 5 of 1 to 5."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from shoal.find.finding import ColumnFacts, Evidence, Scale, ScaleGuess
+from shoal.find.finding import ColumnFacts, Evidence, EvidenceKind, Scale, ScaleGuess
 from shoal.find.identifiers import Form
 from shoal.find.topics import Topic
 from shoal.model.roles import Role
@@ -75,3 +75,10 @@ class Decision:
     @property
     def change(self) -> str:
         return CHANGE[self.role]
+
+
+def with_evidence(decision: Decision, kind: EvidenceKind) -> Decision:
+    """A decision with at least one item of evidence: its reason, unless the rule gave shares of values itself."""
+    if decision.evidence:
+        return decision
+    return replace(decision, evidence=(Evidence(decision.reason, 1.0, decision.confidence, kind),))
