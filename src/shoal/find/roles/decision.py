@@ -44,6 +44,10 @@ class ColumnView:
     """Whether sex and two more columns that others know say so in their names: what is left is seldom another one."""
     battery: bool = False
     """Whether several columns of one name and running number have the same answers in order."""
+    plain: bool = False
+    """Whether it is answered with yes and no, or by ticking a list, in a table of questions."""
+    marks: bool = False
+    """Whether its numbers lie in the range of marks beside it."""
 
 
 @dataclass(frozen=True)

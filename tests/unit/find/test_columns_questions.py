@@ -1,0 +1,132 @@
+"""Questionnaires: answers of yes and no, ticked lists, marks beside marks, statistics of codes; the tables are generated."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.find import ColumnFacts, find_column
+from shoal.find.questions import LEAST_MARKS, marks_beside, rated_to_ten, ticked, yes_or_no
+from shoal.model.roles import Role
+
+N = 240
+NAMES = [
+    f"Cu ili {word} en via lando nun" for word in "kantas dancas ridas ploras kuras nagas legas skribas pensas dormas".split()
+]
+
+
+def roles(table: dict[str, list]) -> dict[str, str]:
+    return {c.name: c.role.value for c in shoal.inspect(table).columns}
+
+
+def pick(*values: object, seed: int = 3) -> list:
+    r = random.Random(repr((values, seed)))
+    return [r.choice(values) for _ in range(N)]
+
+
+def text(*values: str, times: int = 9) -> ColumnFacts:
+    return ColumnFacts("q", "text", values, np.full(len(values), times), times * len(values))
+
+
+def whole(name: str, low: int, high: int, kind: str = "integer") -> ColumnFacts:
+    values = [str(n) for n in range(low, high + 1)]
+    return ColumnFacts(name, kind, values, np.full(len(values), 9), 9 * len(values))
+
+
+@pytest.mark.parametrize(("n", "role"), [(10, "sensitive"), (9, "undecided")])
+def test_questions_that_begin_with_yes_or_no_are_opinions_if_there_are_many(n: int, role: str) -> None:
+    said = ["Да, часто", "Нет", "Лишь изредка"]
+    table = {name: pick(*said, seed=i) for i, name in enumerate(NAMES[:n])}
+    assert set(roles(table).values()) == {role}
+
+
+@pytest.mark.parametrize(
+    ("values", "holds"),
+    [
+        (("yes", "no", "a", "b", "c", "d", "e"), True),
+        (("yes", "no", "a", "b", "c", "d", "e", "f"), False),
+        (("yes", "yes, often"), False),
+    ],
+)
+def test_few_answers_are_yes_and_no(values: tuple[str, ...], holds: bool) -> None:
+    assert yes_or_no(text(*values)) is holds
+
+
+@pytest.mark.parametrize(
+    ("values", "holds"),
+    [
+        (("a, b, c", "a, b", "c"), True),
+        (("a, b", "b, c", "a, c"), False),
+        (("Ann, Lee, Ray", "Bob, Fox", "Cy"), False),
+    ],
+    ids=["lists", "pairs", "names"],
+)
+def test_lists_repeat_their_items_and_differ_in_length(values: tuple[str, ...], holds: bool) -> None:
+    assert ticked(text(*values)) is holds
+
+
+def test_a_fifth_of_the_rows_must_have_several_ticks() -> None:
+    def column(rows: int) -> ColumnFacts:
+        return ColumnFacts("q", "text", ["a, b, c", "a, b", "c", "b", "a"], np.array([rows, rows, 80, 80, 0]), 160 + 2 * rows)
+
+    assert (ticked(column(20)), ticked(column(19))) == (True, False)
+
+
+def test_a_ticked_list_is_not_a_text_that_names_people() -> None:
+    media = ["television at home", "radio in the car", "newspapers of the week", "the pages of friends"]
+    r = random.Random(5)
+    table = {name: pick("yes", "no", seed=i) for i, name in enumerate(NAMES)}
+    table["Kie vi trovas viajn novajojn"] = ["; ".join(sorted(r.sample(media, r.randint(1, 4)))) for _ in range(N)]
+    assert roles(table)["Kie vi trovas viajn novajojn"] == "sensitive"
+
+
+def test_numbers_between_marks_in_their_range_are_marks() -> None:
+    table = [whole("matematica", 40, 100), whole("zelb", 45, 100), whole("historia nota", 42, 98), whole("age", 18, 25)]
+    named = ["marks", "", "marks", ""]
+    assert marks_beside(table, named) == {"zelb"}
+    assert marks_beside(table, ["marks", "", "", ""]) == set()
+    assert LEAST_MARKS == 2
+    assert marks_beside([table[0], whole("zelb", 18, 25), table[2]], named[:3]) == set()
+    assert marks_beside([table[0], table[2], whole("age", 0, 9), whole("far", 45, 100)], ["marks", "marks", "age", ""]) == set()
+
+
+@pytest.mark.parametrize(("best", "found"), [(100, {"zelb"}), (101, set())])
+def test_the_best_mark_is_a_hundred(best: int, found: set[str]) -> None:
+    assert marks_beside([whole("a", 40, 100), whole("zelb", 40, best), whole("b", 40, 100)], ["marks", "", "marks"]) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "role"), [("a_sum_1", Role.SENSITIVE), ("TT_mean", Role.SENSITIVE), ("zelb_sum", Role.UNDECIDED)]
+)
+def test_a_statistic_of_codes_is_a_score(name: str, role: Role) -> None:
+    assert find_column(whole(name, 11, 60)).role is role
+
+
+def test_a_code_that_tells_the_same_as_an_opinion_has_its_role() -> None:
+    said = "I am content with my life as it is today"
+    rated = pick(1, 2, 3, 4, 5, seed=77)
+    table = {f"{said} {c}": pick(1, 2, 3, 4, 5, seed=i) for i, c in enumerate("abcdefghij")} | {said: rated}
+    table["S5"] = ["abcde"[5 - v] for v in rated]
+    assert roles(table)[said] == roles(table)["S5"] == "sensitive"
+    table["S5"] = ["abcde"[min(v, 4)] for v in rated]  # it does not tell the highest two apart
+    assert roles(table)["S5"] == "quasi"
+
+
+def test_whole_numbers_with_gaps_are_still_numbers_of_people() -> None:
+    values = [f"527000000000{n:04d}.0" for n in range(40)]
+    assert find_column(ColumnFacts("No KTP", "float", values, np.ones(40, dtype=np.int64), 50, 10)).role is Role.DIRECT
+
+
+@pytest.mark.parametrize(("values", "role"), [(("Outlook", "Thunderbird"), Role.QUASI), (("a", "b"), Role.UNDECIDED)])
+def test_few_words_under_a_contact_are_a_provider(values: tuple[str, str], role: Role) -> None:
+    assert find_column(ColumnFacts("email", "text", values, np.full(2, 50), 100)).role is role
+
+
+@pytest.mark.parametrize(("high", "holds"), [(20, True), (19, False)])
+def test_a_fifth_of_high_marks_is_enough(high: int, holds: bool) -> None:
+    counts = np.array([100 - high, 0, 0, 0, 0, 0, 0, 0, high, 0, 0])
+    column = ColumnFacts("How useful are these courses to you?", "integer", [str(i) for i in range(11)], counts, 100)
+    assert rated_to_ten(column) is holds
