@@ -104,8 +104,9 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
                     or batteries.opinions(facts, named=topic is not None)
                     or (facts.declared_scale == "nominal" and not about_people)
                 ),
-                batteries.plain_answers(facts),
+                batteries.plain_answers(facts) or batteries.same_labels(facts),
                 facts.name in marks,
+                batteries.score(facts.name),
             )
         )
         guess = guess if facts.said_scale else with_scale(decision, guess)

@@ -22,6 +22,8 @@ BATTERY, OPAQUE_BATTERY = 4, 5
 """Columns with the same short range of codes that make a battery of questions; more where their names say nothing."""
 STATEMENTS = 10
 """Questions with the range of ratings from which those of a census are opinions too: few may ask for children and rooms."""
+LEAST_RATED = 2
+"""Questions with answers of opinion in words that Shoal knows from which a table is a questionnaire."""
 BEGUN = 5
 """Columns of a few codes each whose names begin alike that make a battery: natspac, natenvir, natheal …"""
 _NONE = (0.0, 0.0)
@@ -35,6 +37,8 @@ QUESTION_WORDS, HIGH_MARKS = 5, 0.2
 """Words of the longest name that is not a question, and the share of 8, 9 and 10 from which numbers up to 10 are marks."""
 YES, NO = word_set("values", "yes"), word_set("values", "no")
 YES_NO = YES | NO | word_set("values", "yes or no")
+STATISTICS = word_set("column_names", "statistic")
+"""Words for sums, means and the like."""
 FIRST_PERSON = word_set("questions", "first person")
 """Words with which people speak of themselves."""
 
@@ -49,6 +53,8 @@ class Batteries:
     statements: int = 0
     words: Counter[str] = field(default_factory=Counter)
     questions: int = 0
+    rated: int = 0
+    sets: Counter[frozenset[str]] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, table: Sequence[ColumnFacts]) -> Batteries:
@@ -59,12 +65,26 @@ class Batteries:
         for facts, span in told:
             series[_stem(facts.name)][span] += 1
         words = Counter(folded(v) for facts in table if _in_words(facts) for v in facts.values)
-        asked = sum(question(said_name(facts)) and facts.distinct <= FEW_CODES for facts in table)
-        return cls(Counter(span for _, span in told), series, begun, sum(map(statement, table)), words, asked)
+        asked = [facts for facts in table if question(said_name(facts)) and facts.distinct <= FEW_CODES]
+        rated = sum(answers_of_opinion(answer_texts(facts)) for facts in asked)
+        sets = Counter(_answer_set(facts) for facts in table)
+        return cls(Counter(span for _, span in told), series, begun, sum(map(statement, table)), words, len(asked), rated, sets)
 
     def plain_answers(self, facts: ColumnFacts) -> bool:
         """Whether it is answered with yes and no, or by ticking a list, in a table of questions."""
-        return self.questions >= STATEMENTS and (yes_or_no(facts) or ticked(facts))
+        known = self.rated >= LEAST_RATED and self.questions >= BATTERY  # in a language whose words Shoal has
+        return (known or self.questions >= STATEMENTS) and (yes_or_no(facts) or ticked(facts))
+
+    def same_labels(self, facts: ColumnFacts) -> bool:
+        """Whether many columns have the very same labels of codes, or several numbered questions the same answers."""
+        alike, few = self.sets[_answer_set(facts)], 3 <= facts.distinct <= FEW_CODES
+        return few and ((bool(facts.labels) and alike >= STATEMENTS) or (_numbered(facts.name) and alike >= BATTERY))
+
+    def score(self, name: str) -> bool:
+        """Whether a name is a word for a statistic beside codes, or the beginning of a series: a_sum_1, TT_mean, BSI_sum."""
+        words = raw_words(name)
+        rest = [w for w in words if w not in STATISTICS]
+        return 0 < len(rest) < len(words) and (opaque("_".join(rest)) or self.beginnings[rest[0]] >= BEGUN)
 
     def in_series(self, facts: ColumnFacts) -> bool:
         """Whether it is one of several with the same name and a running number or the same beginning, and the same answers."""
@@ -160,6 +180,29 @@ def statement(facts: ColumnFacts) -> bool:
     """
     said = said_name(facts)
     return question(said) and not said.rstrip().endswith(("?", "？", "؟")) and not set(raw_words(said)).isdisjoint(FIRST_PERSON)
+
+
+def answer_texts(facts: ColumnFacts) -> Sequence[str]:
+    """The answers in words: the labels of codes that have one each, else the texts; none for numbers."""
+    if facts.labels and all(v in facts.labels for v in facts.values):
+        return [facts.labels[v] for v in facts.values]
+    return facts.values if facts.kind == "text" and facts.numbers is None else ()
+
+
+def _answer_set(facts: ColumnFacts) -> frozenset[str]:
+    """The labels that a column may have, or the texts that it has, if they are few."""
+    if facts.labels and facts.distinct <= FEW_CODES:
+        return frozenset(facts.labels.values())
+    return frozenset(facts.values) if facts.kind == "text" and facts.distinct <= FEW_CODES else frozenset()
+
+
+_NUMBERED = word_set("questions", "numbered")
+
+
+def _numbered(name: str) -> bool:
+    """Whether a name is a word for a question or answer and its number: domanda1, Question 2."""
+    words = raw_words(name)
+    return 1 <= len(words) <= 2 and words[0].rstrip("0123456789") in _NUMBERED and words[-1][-1:].isdecimal()
 
 
 def said_name(facts: ColumnFacts) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.find import ColumnFacts, find_column
+from shoal.find import ColumnFacts, find_column, find_columns
 from shoal.find.questions import LEAST_MARKS, marks_beside, rated_to_ten, ticked, yes_or_no
 from shoal.model.roles import Role
 
@@ -130,3 +130,47 @@ def test_a_fifth_of_high_marks_is_enough(high: int, holds: bool) -> None:
     counts = np.array([100 - high, 0, 0, 0, 0, 0, 0, 0, high, 0, 0])
     column = ColumnFacts("How useful are these courses to you?", "integer", [str(i) for i in range(11)], counts, 100)
     assert rated_to_ten(column) is holds
+
+
+def labelled(name: str, *labels: str) -> ColumnFacts:
+    values = [str(i) for i in range(len(labels))]
+    return ColumnFacts(
+        name, "integer", values, np.full(len(values), 40), 40 * len(values), labels=dict(zip(values, labels, strict=True))
+    )
+
+
+@pytest.mark.parametrize(("n", "role"), [(10, Role.SENSITIVE), (9, Role.UNDECIDED)])
+def test_many_columns_with_the_same_labels_are_rated(n: int, role: Role) -> None:
+    table = [labelled(f"zelb{c}", "tute ne", "iomete", "kvazau tre") for c in "abcdefghij"[:n]]
+    assert {f.role for f in find_columns(table)} == {role}
+
+
+def test_labels_of_one_ladder_are_opinions() -> None:
+    assert find_column(labelled("zelba", "falsch", "eher falsch", "eher richtig", "richtig")).role is Role.SENSITIVE
+    assert find_column(labelled("zelba", "tute ne", "iomete", "kvazau tre", "tre")).role is Role.UNDECIDED
+
+
+@pytest.mark.parametrize(("n", "role"), [(4, Role.SENSITIVE), (3, Role.UNDECIDED)])
+def test_numbered_questions_with_the_same_answers_are_opinions(n: int, role: Role) -> None:
+    one = np.full(3, 40)
+    table = [ColumnFacts(f"domanda{i}", "text", ["tiel", "kvazau", "neniam ree"], one, 120) for i in range(1, n + 1)]
+    assert {f.role for f in find_columns(table)} == {role}
+
+
+@pytest.mark.parametrize(("n", "role"), [(5, Role.SENSITIVE), (4, Role.UNDECIDED)])
+def test_the_sum_of_a_scale_has_the_name_of_its_answers(n: int, role: Role) -> None:
+    table = [whole(f"Zelb_{i}_abcde", 1, 4) for i in range(n)]
+    assert find_columns([*table, whole("Zelb_sum", 11, 60)])[-1].role is role
+
+
+@pytest.mark.parametrize(("rated", "role"), [(2, "sensitive"), (1, "undecided")])
+def test_yes_and_no_count_in_a_questionnaire_whose_answers_shoal_knows(rated: int, role: str) -> None:
+    table = {name: pick("Nunca", "A veces", "Siempre", seed=i) for i, name in enumerate(NAMES[:rated])}
+    table |= {name: pick("Si", "No", "Parcialmente", seed=i) for i, name in enumerate(NAMES[rated:5])}
+    assert roles(table)[NAMES[4]] == role
+
+
+def test_who_prefers_not_to_answer_does_not_make_an_opinion_of_a_field_of_work() -> None:
+    table = {"Zelb of abcde": pick("brk", "ekk", "umm", "Prefer not to say")}
+    assert roles(table)["Zelb of abcde"] == "undecided"
+    assert roles({NAMES[0]: table["Zelb of abcde"]})[NAMES[0]] == "sensitive"

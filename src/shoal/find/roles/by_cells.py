@@ -13,6 +13,7 @@ from shoal.find.dates import unix_times
 from shoal.find.finding import ColumnFacts, Evidence, Scale
 from shoal.find.identifiers import long_numbers, rounded, spread
 from shoal.find.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, names_share, names_somebody
+from shoal.find.questions import ticked
 from shoal.find.roles.decision import FEWEST_ROWS, ColumnView, Decision, with_evidence
 from shoal.find.roles.keys import CODED, OWN_NUMBERS, is_key, numbering
 from shoal.find.safe_harbor.harmless import coded
@@ -74,7 +75,7 @@ def _texts(facts: ColumnFacts, decision: Decision) -> str:
 
 def _typed_names(facts: ColumnFacts) -> bool:
     """Whether most rows choose from a few texts, and some of the others hold a name or a number of four digits or more."""
-    if len(facts.counts) != facts.distinct:
+    if len(facts.counts) != facts.distinct or ticked(facts):
         return False
     most = max(TYPED, RARE * facts.filled)
     rare = [v for v, n in zip(facts.values, facts.counts, strict=True) if n <= most]

@@ -13,7 +13,7 @@ from shoal.find.identifiers import spread
 from shoal.find.name_words import raw_words, words_of
 from shoal.find.orders import answers_of_opinion
 from shoal.find.people import SINGLE_SHARE, names_share
-from shoal.find.questions import NO, YES, statement
+from shoal.find.questions import NO, YES, answer_texts, statement, ticked
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import CLUSTERED, below_zero, drawn_key, is_key
 from shoal.find.scales import reads_as_text
@@ -94,7 +94,7 @@ def _asked_for_opinion(facts: ColumnFacts) -> bool:
     """A question or statement whose answers are those of opinions or habits, or that asks how often something happens."""
     if facts.distinct > MOST_RUNGS or len(raw_words(facts.name)) <= LONGEST_NAME:
         return False
-    return bool(_HOW_OFTEN.search(folded(facts.name))) or (facts.kind == "text" and answers_of_opinion(facts.values))
+    return bool(_HOW_OFTEN.search(folded(facts.name))) or answers_of_opinion(answer_texts(facts))
 
 
 def _own_texts(facts: ColumnFacts) -> bool:
@@ -103,7 +103,7 @@ def _own_texts(facts: ColumnFacts) -> bool:
     if facts.kind != "text" or facts.numbers is not None or alone < OWN_TEXTS * facts.filled:
         return False
     looked = spread(facts.values)
-    return sum(v.count(" ") for v in looked) >= 2 * len(looked) and not is_key(facts)
+    return sum(v.count(" ") for v in looked) >= 2 * len(looked) and not is_key(facts) and not ticked(facts)
 
 
 def _known_by_values(view: ColumnView, topic: Topic) -> Decision | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from shoal.find.finding import ColumnFacts, EvidenceKind, Scale, ScaleGuess
 from shoal.find.name_words import opaque, raw_words
 from shoal.find.orders import answers_of_opinion
-from shoal.find.questions import question
+from shoal.find.questions import answer_texts, question
 from shoal.find.roles.by_cells import by_cells
 from shoal.find.roles.by_name import by_name, counted_inside, inside_a_group
 from shoal.find.roles.by_values import by_addresses, by_full_names, by_row_numbers, by_shape, by_value_topic, by_weight
@@ -27,7 +27,7 @@ from shoal.model.roles import Role
 def _by_table(view: ColumnView) -> Decision | None:
     """By the kind of answers and what the table is about, if neither name nor values say anything; careful with bare codes."""
     facts, scale = view.facts, view.guess.scale
-    answers = facts.kind == "text" and facts.distinct <= 12 and answers_of_opinion(facts.values)
+    answers = facts.distinct <= 12 and answers_of_opinion(answer_texts(facts))
     if inside_a_group(facts):
         return counted_inside(facts)
     if view.was_asked and (scale is Scale.ORDERED or question(facts.name)):  # some do not say what they work as either
@@ -36,12 +36,14 @@ def _by_table(view: ColumnView) -> Decision | None:
         topic = BY_KEY["opinion"]
         return Decision(topic.role, "its values are answers about opinions or habits", 0.55, topic.key)
     if view.plain:
-        why = "a question that is answered with yes and no or by ticking a list, among others"
+        why = "a question with plain answers (yes and no, a list to tick, the same words as others) among others"
         return Decision(Role.SENSITIVE, why, 0.5, "opinion")
     if view.marks:
         return Decision(Role.SENSITIVE, "its numbers lie in the range of the marks beside it", 0.5, "marks")
-    if scale is Scale.NUMBER and not view.about_people and _statistic(facts.name):
-        return Decision(Role.SENSITIVE, "its name says a sum, mean or deviation of something that is a code", 0.5, "marks")
+    if view.score and scale is Scale.NUMBER and not view.about_people:
+        return Decision(
+            Role.SENSITIVE, "its name says a sum, mean or deviation of codes or of answers that others hold", 0.5, "marks"
+        )
     if view.battery:
         return Decision(
             Role.SENSITIVE, "one of several questions with the same answers in order, as opinions are asked", 0.5, "opinion"
@@ -64,16 +66,6 @@ def _by_table(view: ColumnView) -> Decision | None:
     if view.about_people:
         return Decision(Role.QUASI, "the table is about who and what people are, which others know: decide", 0.4)
     return None
-
-
-STATISTICS = word_set("column_names", "statistic")
-
-
-def _statistic(name: str) -> bool:
-    """Whether a name is a word for a statistic beside codes that say nothing: a_sum_1, TT_mean."""
-    words = raw_words(name)
-    rest = [w for w in words if w not in STATISTICS]
-    return len(rest) < len(words) and bool(rest) and opaque("_".join(rest))
 
 
 RULES: tuple[tuple[Callable[[ColumnView], Decision | None], EvidenceKind], ...] = (

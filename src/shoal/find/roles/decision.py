@@ -45,9 +45,11 @@ class ColumnView:
     battery: bool = False
     """Whether several columns of one name and running number have the same answers in order."""
     plain: bool = False
-    """Whether it is answered with yes and no, or by ticking a list, in a table of questions."""
+    """Whether it is answered with yes and no, by ticking a list, or in the words of many others, in a table of questions."""
     marks: bool = False
     """Whether its numbers lie in the range of marks beside it."""
+    score: bool = False
+    """Whether its name is a word for a statistic beside a code, or beside what several columns of answers begin with."""
 
 
 @dataclass(frozen=True)
