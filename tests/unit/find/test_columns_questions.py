@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.find import ColumnFacts, find_column, find_columns
+from shoal.find import ColumnFacts, find_column, find_columns, missing_values
 from shoal.find.questions import LEAST_MARKS, marks_beside, rated_to_ten, ticked, yes_or_no
 from shoal.model.roles import Role
 
@@ -174,3 +174,18 @@ def test_who_prefers_not_to_answer_does_not_make_an_opinion_of_a_field_of_work()
     table = {"Zelb of abcde": pick("brk", "ekk", "umm", "Prefer not to say")}
     assert roles(table)["Zelb of abcde"] == "undecided"
     assert roles({NAMES[0]: table["Zelb of abcde"]})[NAMES[0]] == "sensitive"
+
+
+def test_numbers_that_cannot_be_codes_are_not_looked_at_one_by_one_and_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    r = random.Random(9)
+    some = (range(120), (5, 55, 66, 7, 77, 8, 88, 9, 95, 96, 99, 666, 888, 999, 9999), range(1, 6), range(0, 2_000, 7))
+    columns = []
+    for _ in range(3_000):
+        drawn = {r.choice(r.choice(some)) for _ in range(r.randint(3, 12))}
+        numbers = sorted(drawn | set(range(r.choice((0, 30)))))
+        counts = np.array([r.choice((1, 3, 300)) for _ in numbers])
+        columns.append(ColumnFacts("x", "integer", [str(n) for n in numbers], counts, int(counts.sum())))
+    quick = [c for c in columns if missing_values._only_amounts(c)]
+    assert len(quick) > 300
+    monkeypatch.setattr(missing_values, "_only_amounts", lambda facts: False)
+    assert not any(missing_values.number_codes(c) for c in quick)
