@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.find import ColumnFacts, find_column, find_columns, missing_values
+from shoal.find import ColumnFacts, ColumnFinding, dependencies, find_column, find_columns, missing_values
+from shoal.find.orders import answers_of_opinion
 from shoal.find.questions import LEAST_MARKS, marks_beside, rated_to_ten, ticked, yes_or_no
 from shoal.model.roles import Role
 
@@ -189,3 +190,25 @@ def test_numbers_that_cannot_be_codes_are_not_looked_at_one_by_one_and_nothing_c
     assert len(quick) > 300
     monkeypatch.setattr(missing_values, "_only_amounts", lambda facts: False)
     assert not any(missing_values.number_codes(c) for c in quick)
+
+
+@pytest.mark.parametrize(
+    ("answers", "holds"),
+    [
+        (("agree", "disagree", "strongly agree", "zelb", "brk"), True),
+        (("agree", "disagree", "strongly agree", "zelb", "brk", "umm"), False),
+        (("agree", "disagree", "zelb"), False),
+        (("agree", "disagree"), True),
+        (("Often, but not daily", "Never (so far)", "Sometimes - at work"), True),
+        ((), False),
+    ],
+    ids=["three of five", "three of six", "two of three", "two of two", "begun", "none"],
+)
+def test_three_answers_on_a_ladder_and_six_tenths_of_all_are_opinions(answers: tuple[str, ...], holds: bool) -> None:
+    assert answers_of_opinion(answers) is holds
+
+
+@pytest.mark.parametrize(("topic", "confidence", "holds"), [("", 0.49, True), ("", 0.5, False), ("age", 0.35, False)])
+def test_only_a_column_that_nothing_explains_takes_the_role_of_its_twin(topic: str, confidence: float, holds: bool) -> None:
+    found = ColumnFinding("x", "integer", 5, 0, Role.QUASI, "", confidence, topic=topic)
+    assert dependencies._unexplained(found) is holds
