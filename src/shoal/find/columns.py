@@ -264,7 +264,7 @@ NAME_ALONE = frozenset((word,) for word in word_set("column_names", "person: nam
 
 def _beside_given_names(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> frozenset[str]:
     """Columns of words in capitals, most of them rare, that no name explains, in a table with a column of people's names."""
-    if not any(decision.topic == "person_name" and decision.role is Role.DIRECT for _, decision, _ in made):
+    if not any(decision.role is Role.DIRECT and _may_name(facts, decision) for facts, decision, _ in made):
         return frozenset()
     return frozenset(
         facts.name
@@ -277,6 +277,12 @@ def _beside_given_names(made: list[tuple[ColumnFacts, Decision, ColumnFinding]])
         )
         and _words_in_capitals(facts.values)
     )
+
+
+def _may_name(facts: ColumnFacts, decision: Decision) -> bool:
+    """Whether a direct identifier names people, or holds words in capitals of which most rows have their own."""
+    words = decision.topic == "all_different" and facts.kind == "text" and _words_in_capitals(facts.values)
+    return decision.topic == "person_name" or words
 
 
 def _words_in_capitals(values: Sequence[str]) -> bool:

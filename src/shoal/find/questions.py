@@ -90,7 +90,8 @@ class Batteries:
         """Whether it is one of several with the same name and a running number or the same beginning, and the same answers."""
         begun = _answers(facts) and self.beginnings[_beginning(facts.name)] >= BEGUN
         asked = self.ranges[RATED_ALIKE] >= (BATTERY if question(facts.name) else STATEMENTS) and " " in facts.name.strip()
-        stated = self.statements >= STATEMENTS and facts.distinct < FEW_CODES and statement(facts)
+        least = BATTERY if facts.distinct > 2 and facts.whole else STATEMENTS  # yes and no may tell what somebody does
+        stated = self.statements >= least and facts.distinct < FEW_CODES and statement(facts)
         alike = (asked and _range(facts) == RATED_ALIKE) or self._within_series(facts)
         return begun or stated or alike or self.opinions(facts)
 

@@ -212,3 +212,27 @@ def test_three_answers_on_a_ladder_and_six_tenths_of_all_are_opinions(answers: t
 def test_only_a_column_that_nothing_explains_takes_the_role_of_its_twin(topic: str, confidence: float, holds: bool) -> None:
     found = ColumnFinding("x", "integer", 5, 0, Role.QUASI, "", confidence, topic=topic)
     assert dependencies._unexplained(found) is holds
+
+
+@pytest.mark.parametrize(("n", "answers", "rated"), [(4, 3, True), (3, 3, False), (4, 2, False)])
+def test_four_rated_statements_about_oneself_are_opinions(n: int, answers: int, rated: bool) -> None:
+    said = ("Jag zelb mig något nytt", "Jag brk en ny idé nu", "Jag umm någonting här", "Jag ekk till nästa gång")
+    found = find_columns([whole(name, 2, 1 + answers) for name in said[:n]])
+    assert all((f.role is Role.SENSITIVE) is rated for f in found)
+
+
+def test_the_other_part_of_names_stands_beside_words_of_their_own_too() -> None:
+    letters = "abcdefghijklmnopqrst"
+    own = [f"Z{a}{b}kko" for a in letters for b in letters]
+    other = [f"X{a}{b}mmu" for a in letters for b in letters[:6]]
+    once = np.ones(400, dtype=np.int64)
+    last = ColumnFacts("column1", "text", own, once, 400)
+    first = ColumnFacts("column2", "text", other, np.array([4] * 93 + [1] * 27), 399)
+    assert [f.role for f in find_columns([last, first])] == [Role.DIRECT, Role.DIRECT]
+    codes = ColumnFacts("column1", "text", [v.lower() for v in own], once, 400)
+    assert find_columns([codes, first])[1].role is not Role.DIRECT
+
+
+def test_a_number_word_before_a_joined_word_is_read() -> None:
+    values = [f"{i * 7919 % 1000:03d}{'abcdefg'[i % 7]}q" for i in range(300)]
+    assert find_column(ColumnFacts("IDkoda", "text", values, np.ones(300, dtype=np.int64), 300)).role is Role.DIRECT
