@@ -12,9 +12,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from shoal.find import ColumnFacts
+from shoal.find import ColumnFacts, find_column
 from shoal.find.safe_harbor.classes import class_of, refusal
 from shoal.find.safe_harbor.coarse import fine_zip, reach, told, too_long_ago, too_old, triples
+from shoal.model.roles import Role
 from shoal.release.gate.safe_harbor import _kind
 from tricky_columns import ACCEPTED, FRESH, HIDDEN, REFUSED, YEAR, column
 
@@ -48,6 +49,13 @@ def test_no_column_is_missed_and_each_has_its_class(rows, seed):
 def test_no_hidden_identifier_is_let_through(rows, seed):
     missed = [t.name for t in (*HIDDEN, *FRESH) if not judged(t, rows, seed)[1]]
     assert missed == [], f"{len(missed)} of {len(HIDDEN) + len(FRESH)} missed"
+
+
+@pytest.mark.parametrize(("rows", "seed"), SIZES)
+def test_without_a_preset_none_of_them_is_published_for_the_name_of_its_column(rows, seed):
+    found = [(t.name, find_column(facts(t.name, column(t, rows=rows, seed=seed)))) for t in (*REFUSED, *HIDDEN, *FRESH)]
+    published = [(name, f.role.value) for name, f in found if f.role in (Role.SENSITIVE, Role.INSENSITIVE)]
+    assert published == [], f"{len(published)} of {len(found)} published"
 
 
 MOST_ASKED = 0

@@ -21,6 +21,7 @@ from shoal.find.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.find.identifiers import identifier_form, spread
 from shoal.find.missing_values import BELOW, asked, below_codes, missing_spellings, number_codes
 from shoal.find.name_words import raw_words
+from shoal.find.questions import Batteries, marks_beside, statement
 from shoal.find.roles.decide import UNITS, decide, person_column, with_scale
 from shoal.find.roles.decision import CHANGE, FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import SEVERAL
@@ -28,7 +29,7 @@ from shoal.find.scales import scale_of
 from shoal.find.topics import BY_KEY, LONG, OF_A_PERSON, Topic, speaks_of_crime, topics_beside
 from shoal.find.value_topics import spoken_of
 from shoal.find.vocabulary import folded, word_set
-from shoal.find.whole_numbers import MOST_CODES, Batteries, statement
+from shoal.find.whole_numbers import MOST_CODES
 from shoal.model.roles import Role
 
 PRIVATE_SHARE = 0.25
@@ -73,6 +74,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     single = [(topic, facts.name) for topic, facts in zip(topics, table, strict=True) if facts.name not in dummies]
     private, about_people = _about([topic for topic, _ in single], [name for _, name in single])
     batteries = Batteries.of(bare)
+    marks = marks_beside(bare, [t.key if t else "" for t in topics])
     several = sum(f.whole and f.distinct == f.filled >= FEWEST_ROWS for f in bare) >= SEVERAL
     made = []
     for facts, gone, topic in zip(bare, spelled, topics, strict=True):
@@ -102,6 +104,9 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
                     or batteries.opinions(facts, named=topic is not None)
                     or (facts.declared_scale == "nominal" and not about_people)
                 ),
+                batteries.plain_answers(facts) or batteries.same_labels(facts),
+                facts.name in marks,
+                batteries.score(facts.name),
             )
         )
         guess = guess if facts.said_scale else with_scale(decision, guess)
@@ -259,7 +264,7 @@ NAME_ALONE = frozenset((word,) for word in word_set("column_names", "person: nam
 
 def _beside_given_names(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> frozenset[str]:
     """Columns of words in capitals, most of them rare, that no name explains, in a table with a column of people's names."""
-    if not any(decision.topic == "person_name" and decision.role is Role.DIRECT for _, decision, _ in made):
+    if not any(decision.role is Role.DIRECT and _may_name(facts, decision) for facts, decision, _ in made):
         return frozenset()
     return frozenset(
         facts.name
@@ -272,6 +277,12 @@ def _beside_given_names(made: list[tuple[ColumnFacts, Decision, ColumnFinding]])
         )
         and _words_in_capitals(facts.values)
     )
+
+
+def _may_name(facts: ColumnFacts, decision: Decision) -> bool:
+    """Whether a direct identifier names people, or holds words in capitals of which most rows have their own."""
+    words = decision.topic == "all_different" and facts.kind == "text" and _words_in_capitals(facts.values)
+    return decision.topic == "person_name" or words
 
 
 def _words_in_capitals(values: Sequence[str]) -> bool:

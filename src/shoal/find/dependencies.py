@@ -38,6 +38,8 @@ NEARLY, LEFT = 0.02, 0.1
 """Share of pairs of rows that may contradict a dependence, and the share of those that would do so by chance."""
 LEAST_EVIDENCE = 10.0
 """Contradictions that chance would give at least."""
+SURE = 0.5
+"""Confidence below which a column is a quasi-identifier for want of a meaning."""
 BANDED = 5
 """Rows per value from which a column is banded."""
 
@@ -167,12 +169,20 @@ def _by_pairs(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[
                 return tuple(out.get(f.name, f) for f in findings), False
             b = rows.codes(y.name)
             if follows(a, b, ordered=x.kind in NUMBERS):
+                if _unexplained(x) and y.role is Role.SENSITIVE and y.topic and follows(b, a, ordered=y.kind in NUMBERS):
+                    out[x.name] = _same_role(y, x, f"it tells the same as '{y.name}'", follows_from=y.name)
+                    continue
                 if x.role is Role.SENSITIVE and follows(b, a, ordered=y.kind in NUMBERS) and not _same_order(a, b):
                     continue  # each tells the other, as a school class and the mean of its parents' income: others may know y
                 out[y.name] = _same_role(x, y, f"it follows from '{x.name}'", follows_from=x.name)
             elif y.role is not Role.QUASI and x.role is Role.QUASI and follows(b, a, ordered=y.kind in NUMBERS):
                 out[y.name] = _same_role(x, y, f"'{x.name}' follows from it", follows_from="")
     return tuple(out.get(f.name, f) for f in findings), len(sources) <= MOST_SOURCES
+
+
+def _unexplained(x: ColumnFinding) -> bool:
+    """Whether a column is taken for known only because nothing says what it is."""
+    return x.role is Role.QUASI and not x.topic and x.confidence < SURE
 
 
 class _Screen:

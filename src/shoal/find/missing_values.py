@@ -112,6 +112,8 @@ NEAR, OFTEN = 2, 0.05
 """Twice the highest value is enough where this share of the rows has the code."""
 _NEGATIVE = frozenset((-7, -8, -9, -66, -77, -88, -96, -97, -98, -99, -777, -888, -998, -999, -8888, -9998, -9999, -99999))
 _BESIDE_99 = re.compile(r"9[5-8](\.0)?")
+FEW_CODES = 4
+"""Codes from 1 above which 7 and 8 are far."""
 BELOW = 3
 """Columns in which the same negative number of one digit stands below codes from which it means "no value" in all of them."""
 FAR_BELOW = 100
@@ -173,11 +175,26 @@ def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str
     return found + (_nines(rest, shared, facts) or _far_repeated(rest, facts, shared)) or _lone_far(numbers, facts)
 
 
+_REPEATED_NUMBERS = np.array(
+    [int(d * n) for d in "56789" for n in range(1, 7)] + [int("9" * n + d) for n in range(1, 6) for d in "5678"], dtype=np.float64
+)
+
+
 def _only_amounts(facts: ColumnFacts) -> bool:
-    """Whether all values are numbers from 0, some not whole, none of nines or far from the others: none of them is a code."""
+    """Whether all values are numbers from 0, and none is of nines, or far from the others: none of them is a code.
+
+    >>> def column(*values): return ColumnFacts("x", "integer", values, np.ones(len(values), dtype=np.int64), len(values))
+    >>> [_only_amounts(column(*"1234")), _only_amounts(column(*"12378")), _only_amounts(column(*"129"))]
+    [True, False, False]
+    """
     numbers = facts.numbers
-    if facts.kind not in NUMBERS or facts.whole or numbers is None or len(numbers) < 3 or not np.all(np.isfinite(numbers)):
+    if facts.kind not in NUMBERS or numbers is None or len(numbers) < 3 or not np.all(np.isfinite(numbers)):
         return False
+    repeated = np.isin(numbers, _REPEATED_NUMBERS) if facts.whole else np.zeros(len(numbers), dtype=np.bool_)
+    if repeated.any():
+        rest = numbers[~repeated]
+        if len(rest) <= FEW_CODES or float(numbers[repeated].max()) >= NEAR * float(rest.max()):
+            return False
     low, second = np.partition(numbers, 1)[:2]
     before, high = np.partition(numbers, len(numbers) - 2)[-2:]
     gap = max(second - low, high - before)
@@ -271,7 +288,7 @@ def _far_repeated(numbers: dict[str, float], facts: ColumnFacts, shared: set[str
     if not rest:
         return []
     high = max(rest)
-    few = len(rest) <= 4 and min(rest) == 1 and high == len(rest)
+    few = len(rest) <= FEW_CODES and min(rest) == 1 and high == len(rest)
     times = {v: NEAR if facts.rows_with[v] >= OFTEN * facts.filled else FAR for v in top}
     far = [v for v in top if len(v.strip()) > 1 and numbers[v] >= times[v] * high]
     far += [v for v in top if few and v in ("7", "8") and numbers[v] >= high + 4]

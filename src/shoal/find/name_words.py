@@ -13,7 +13,7 @@ from functools import lru_cache
 from shoal.find.vocabulary import alternatives, folded, word_set
 
 _CAMEL = re.compile(
-    r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))"
+    r"(?<=[a-z0-9])(?=[A-Z])|(?<=\bID)(?=[a-z]{3})|(?<=[A-Z])(?<!\bI)(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))"
     r"|(?<=[\u3040-\u9fff\uac00-\ud7af])(?=[A-Za-z])|(?<=[A-Za-z])(?=[\u3040-\u9fff\uac00-\ud7af])"  # 社員ID
 )
 _OPAQUE = re.compile(
@@ -59,8 +59,8 @@ def words_of(name: str) -> tuple[str, ...]:
 def raw_words(name: str) -> tuple[str, ...]:
     """The words of a column name with their digits: ``ipv4``, ``icd10``; a sign for "number" is the word ``nr``.
 
-    >>> raw_words("ICD10_main"), raw_words("N° dossier")
-    (('icd10', 'main'), ('nr', 'dossier'))
+    >>> raw_words("ICD10_main"), raw_words("N° dossier"), raw_words("IDcode")
+    (('icd10', 'main'), ('nr', 'dossier'), ('id', 'code'))
     """
     plain = _RATE.sub(" per ", _NUMBER_SIGN.sub(" nr ", _CAMEL.sub(" ", name)))
     plain = folded(plain)

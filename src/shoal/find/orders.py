@@ -58,7 +58,7 @@ def ladder_order(values: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     return _on_rungs(values, plain) or _on_rungs(values, _without_common(plain)) or ("", ())
 
 
-OPINIONS = ("agreement", "satisfaction", "importance", "frequency", "quality")
+OPINIONS = ("agreement", "satisfaction", "importance", "frequency", "how often", "quality")
 """Kinds of answers about opinions and habits."""
 MOST, LEAST_ANSWERS = 0.6, 3
 """Share and number of different answers that stand on one ladder, from which the others are answers of it too."""
@@ -70,11 +70,19 @@ def answers_of_opinion(values: Sequence[str]) -> bool:
     >>> answers_of_opinion(["agree", "disagree", "strongly agree", "cannot agree more"]), answers_of_opinion(["a", "agree"])
     (True, False)
     """
-    rungs = [_rungs(_plain(v)) for v in values]
+    if not values:
+        return False
+    rungs = [_rungs(_plain(v)) or _rungs(_begun(v)) for v in values]
     known = max(sum(kind in ranks for ranks in rungs) for kind in OPINIONS)
     return known >= MOST * len(values) and (
         known >= LEAST_ANSWERS or (known == len(values) and ladder_order(values)[0] in OPINIONS)
     )
+
+
+@lru_cache(maxsize=CACHED)
+def _begun(text: str) -> str:
+    """The words before the first sign of an answer that says more: "often, but not daily", "good (5-8 h)"."""
+    return re.split(r"\s*[,;:(]|\s[–-]\s", _plain(text), maxsplit=1)[0]
 
 
 def _without_common(plain: dict[str, str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 
 from shoal.find.identifiers import spread
 from shoal.find.vocabulary import alternatives, folded, word_set
@@ -47,7 +48,7 @@ def full_names_share(values: Sequence[str]) -> float:
     east_asian = sum(map(_east_asian_name, looked)) / len(looked) if len(looked) >= EAST_ASIAN_LEAST else 0.0
     if east_asian >= EAST_ASIAN_SHARE:
         return east_asian
-    return sum(map(_full_name, looked)) / len(looked) if looked else 0.0
+    return sum(map(full_name, looked)) / len(looked) if looked else 0.0
 
 
 def _east_asian_name(value: str) -> bool:
@@ -68,7 +69,8 @@ def names_share(values: Sequence[str]) -> float:
 
 
 @cache
-def _full_name(value: str) -> bool:
+def full_name(value: str) -> bool:
+    """Whether a text is written as a full name of a person and holds a frequent one."""
     plain = _TITLE.sub("", folded(value), count=1) if _TITLE.match(folded(value)) else folded(value)
     if plain.strip(".") in _BARE_TITLES:
         return False
@@ -94,6 +96,16 @@ def _capitals(value: str) -> bool:
     return all(
         not w[:1].islower() or folded(w) in _PARTICLE or w[:2].lower() in ("d'", "d’") for w in re.split(r"[ ,]+", value) if w
     )
+
+
+def names_somebody(text: str) -> bool:
+    """Whether a text contains a full name of a person, family name first or last, or is one in Chinese, Japanese or Korean.
+
+    >>> [names_somebody(t) for t in ("mother Anna Smith", "Smith Anna", "王秀英", "much better", "Green Street")]
+    [True, True, True, False, False]
+    """
+    words = re.split(r"[ ,]+", text.strip())
+    return _east_asian_name(text.strip()) or any(full_name(f"{a} {b}") or full_name(f"{b} {a}") for a, b in pairwise(words))
 
 
 @cache

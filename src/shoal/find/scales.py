@@ -14,6 +14,7 @@ from shoal.find.finding import ColumnFacts, Scale, ScaleGuess
 from shoal.find.identifiers import spread
 from shoal.find.name_words import opaque, raw_words
 from shoal.find.orders import ladder_order, schooling_order
+from shoal.find.questions import ticked
 from shoal.find.topics import expanded
 from shoal.find.vocabulary import folded, word_set
 from shoal.find.whole_numbers import (
@@ -101,7 +102,7 @@ def reads_as_text(facts: ColumnFacts) -> bool:
     looked = spread(facts.values)
     mean = sum(len(v) for v in looked) / len(looked)
     spaces = sum(v.count(" ") for v in looked) / len(looked)
-    return mean > 40 and spaces > 4 and facts.distinct > max(20, 0.05 * facts.filled)
+    return mean > 40 and spaces > 4 and facts.distinct > max(20, 0.05 * facts.filled) and not ticked(facts)
 
 
 def _with_none(values: Sequence[str]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from typing import NamedTuple
 
 from shoal.find.name_words import opaque, pieces, raw_words, telling, words_of
 from shoal.find.vocabulary import folded, phrases, sections, word_set
@@ -281,8 +282,7 @@ def _begun_by(word: str) -> frozenset[str]:
     return frozenset() if whole else frozenset(topic.key for _, topic in begun)
 
 
-@dataclass(frozen=True)
-class _Pattern:
+class _Pattern(NamedTuple):
     """A pattern of a topic, with the topic's place in their order."""
 
     parts: tuple[str, ...]
@@ -299,13 +299,13 @@ class _Pattern:
 
 
 @cache
-def _index() -> dict[str, tuple[_Pattern, ...]]:
+def _index() -> dict[str, list[_Pattern]]:
     """Patterns by their first part, ``*`` included, so that a name looks up few of them."""
     out: dict[str, list[_Pattern]] = {}
     for rank, topic in enumerate(TOPICS):
         for parts in topic.patterns:
             out.setdefault(parts[0], []).append(_Pattern(parts, topic, rank))
-    return {first: tuple(found) for first, found in out.items()}
+    return out
 
 
 @lru_cache(maxsize=50_000)
@@ -321,8 +321,9 @@ def _best(words: tuple[str, ...], entire: bool = True, question: bool = False) -
             alone = question and len(word) <= SHORT and pattern.parts[1:] in ((), ("*",)) and pattern.topic.key not in OF_A_PERSON
             if alone or (whole and not entire):
                 continue
-            part = words if whole else words[i : i + len(pattern.parts)]
-            if found_in(part, pattern.parts) and (worth := pattern.worth(part)) > most:
+            part = words if whole else words[i : i + len(pattern.parts)]  # its first word fits
+            rest = len(part) == len(pattern.parts) and all(map(_fits, part[1:], pattern.parts[1:]))
+            if rest and (worth := pattern.worth(part)) > most:
                 best, most = pattern.topic, worth
     return best, most
 

@@ -49,11 +49,12 @@ def test_a_question_how_often_asks_for_a_habit(words: str, role: str) -> None:
 
 
 def test_questions_that_are_answered_in_the_same_words_are_opinions() -> None:
-    names = [f"zpusob {i} kterym nas vedou nasi drazi" for i in "abcd"]
+    names = [f"zpusob {i} kterym nas vedou nasi drazi" for i in "abcdefghij"]
     assert set(roles(columns(**{name: pick(*UNKNOWN) for name in names})).values()) == {"sensitive"}
-    assert "sensitive" not in roles(columns(**{name: pick(*UNKNOWN) for name in names[:3]})).values()  # three are too few
-    yes = columns(**{name: pick("yes", "no", "mnoho brk") for name in names})
-    assert "sensitive" not in roles(yes).values()
+    assert "sensitive" not in roles(columns(**{name: pick(*UNKNOWN) for name in names[:9]})).values()  # nine are too few
+    yes = {name: pick("yes", "no", "mnoho brk") for name in names}
+    assert set(roles(columns(**yes)).values()) == {"sensitive"}
+    assert "sensitive" not in roles(columns(**dict(list(yes.items())[:9]))).values()
 
 
 @pytest.mark.parametrize(("high", "role"), [([8, 9, 10], "sensitive"), ([0, 1, 2], "undecided")])

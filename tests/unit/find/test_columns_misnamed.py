@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.find import ColumnFacts, find_column
+from shoal.find import ColumnFacts, find_column, find_columns
 from shoal.find.topics import topic_of
 from shoal.model.roles import Role
 
@@ -199,3 +199,59 @@ def test_numbers_of_people_under_another_name_are_not_published(name, make):
 def test_amounts_stay_amounts():
     assert found("income", lambda rng: rng.randint(100, 999) * 100_000).role is Role.SENSITIVE
     assert found("score", lambda rng: rng.randint(0, 100)).role is Role.SENSITIVE
+
+
+def asked_alike(n, *, answers, questions):
+    name = "kio estas la {} demando de tiu longa listo de demandoj"
+    one = np.full(len(answers), ROWS // len(answers))
+    rows = int(one.sum())
+    return [f.role for f in find_columns([ColumnFacts(name.format(i), "text", answers, one, rows) for i in range(questions)])][n]
+
+
+@pytest.mark.parametrize(("answers", "questions", "published"), [(3, 9, False), (3, 10, True), (7, 10, True), (8, 10, False)])
+def test_the_same_unknown_words_in_a_few_questions_are_not_opinions(answers, questions, published):
+    """Four questions may ask where the parents and grandparents come from; ten with few answers rate something."""
+    words = ["tiel", "ankau", "kvazau", "neniam ree", "iomete pli", "multe pli", "tute ne", "eble jes"][:answers]
+    role = asked_alike(2, answers=sorted(words), questions=questions)
+    assert (role in (Role.SENSITIVE, Role.INSENSITIVE)) is published
+
+
+def typed(*cells, rows=2):
+    """A column of outcomes with some cells that people typed, each in so many rows."""
+    counts = [ROWS - rows * len(cells), *[rows] * len(cells)]
+    return find_column(ColumnFacts("outcome", "text", ["improved", *cells], np.array(counts), ROWS)).role
+
+
+@pytest.mark.parametrize(
+    ("cells", "role"),
+    [
+        (("left",), Role.SENSITIVE),
+        (("ward 417",), Role.SENSITIVE),
+        (("born 1934",), Role.UNDECIDED),
+        (("mother Anna Smith",), Role.UNDECIDED),
+        (("王秀英",), Role.UNDECIDED),
+    ],
+)
+def test_cells_that_few_rows_have_are_read_under_any_name(cells, role):
+    assert typed(*cells) is role
+
+
+def test_a_text_that_many_rows_share_was_not_typed():
+    assert (typed("born 1934", rows=8), typed("born 1934", rows=9)) == (Role.UNDECIDED, Role.SENSITIVE)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "role"),
+    [
+        (range(1_000, 3_000, 13), Role.UNDECIDED),
+        (range(999, 2_999, 13), Role.SENSITIVE),
+        (range(1_900, 1_939), Role.SENSITIVE),
+        (range(1_900, 1_940), Role.UNDECIDED),
+    ],
+    ids=["own numbers", "begun lower", "few years", "years"],
+)
+def test_numbers_of_people_and_years_are_not_results(numbers, role):
+    values = [str(n) for n in numbers]
+    rows = 1 if len(values) > 50 else 9
+    column = ColumnFacts("lab result", "integer", values, np.full(len(values), rows), rows * len(values))
+    assert find_column(column).role is role

@@ -13,12 +13,13 @@ from shoal.find.identifiers import spread
 from shoal.find.name_words import raw_words, words_of
 from shoal.find.orders import answers_of_opinion
 from shoal.find.people import SINGLE_SHARE, names_share
+from shoal.find.questions import NO, YES, answer_texts, statement, ticked
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import CLUSTERED, below_zero, drawn_key, is_key
 from shoal.find.scales import reads_as_text
 from shoal.find.topics import BY_KEY, OF_A_PERSON, Topic, expanded
 from shoal.find.vocabulary import alternatives, folded, word_set
-from shoal.find.whole_numbers import amounts, statement
+from shoal.find.whole_numbers import amounts
 from shoal.model.roles import Role
 
 NUMBERS = ("patient_number", "person_number", "record_number")
@@ -27,8 +28,7 @@ NAMES = ("person_name", "name_part", "name")
 SCHOOL_ENDS = (6.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 16.0)
 """Years after which schools usually end."""
 MOST_ANSWERS = 5
-YES, NO = word_set("values", "yes"), word_set("values", "no")
-"""Answers, and how many different ones a question has that takes yes and no."""
+"""How many different answers a question has that takes yes and no."""
 TITLES = word_set("names", "title")
 SHORTEST_WORD = 3
 MOST_ORDINALS = 12
@@ -47,6 +47,8 @@ MARKS = word_set("column_names", "marks in numbers")
 """Words for notes and for marks at school: numbers are marks."""
 PERCENT = word_set("column_names", "percentage")
 _HOW_OFTEN = re.compile(alternatives("questions", "how often"))
+_PLAIN_WORD = re.compile(r"[^\W\d_]{3}[^\d@]*")
+"""A text that is no address and no number."""
 _DECIMALS = re.compile(r"[.,]\d{3,}$")
 
 
@@ -92,7 +94,7 @@ def _asked_for_opinion(facts: ColumnFacts) -> bool:
     """A question or statement whose answers are those of opinions or habits, or that asks how often something happens."""
     if facts.distinct > MOST_RUNGS or len(raw_words(facts.name)) <= LONGEST_NAME:
         return False
-    return bool(_HOW_OFTEN.search(folded(facts.name))) or (facts.kind == "text" and answers_of_opinion(facts.values))
+    return bool(_HOW_OFTEN.search(folded(facts.name))) or answers_of_opinion(answer_texts(facts))
 
 
 def _own_texts(facts: ColumnFacts) -> bool:
@@ -101,7 +103,7 @@ def _own_texts(facts: ColumnFacts) -> bool:
     if facts.kind != "text" or facts.numbers is not None or alone < OWN_TEXTS * facts.filled:
         return False
     looked = spread(facts.values)
-    return sum(v.count(" ") for v in looked) >= 2 * len(looked) and not is_key(facts)
+    return sum(v.count(" ") for v in looked) >= 2 * len(looked) and not is_key(facts) and not ticked(facts)
 
 
 def _known_by_values(view: ColumnView, topic: Topic) -> Decision | None:
@@ -225,9 +227,12 @@ def _named_direct(view: ColumnView, topic: Topic) -> Decision | None:
         if not few and facts.kind == "text" and (reads_as_text(facts) or facts.distinct > 0.5 * facts.filled):
             return _direct(topic, scale=Scale.TEXT)
         return None
-    if facts.kind in ("date", "timestamp", "float", "decimal", "boolean") and not (topic.key == "account" and facts.whole):
+    if facts.kind in ("date", "timestamp", "float", "decimal", "boolean") and not facts.whole:
         return None
     if few and facts.filled >= FEWEST_ROWS:
+        if topic.key in ("email", "phone") and all(_PLAIN_WORD.fullmatch(v.strip()) for v in facts.values):
+            why = f"its name says {topic.says}, but its few values are words: of a provider or program"
+            return Decision(Role.QUASI, why, 0.5, "technical", None, Scale.NOMINAL)
         if topic.key == "street":
             return Decision(
                 Role.QUASI, "its name says address, but it has few values: a kind of place", 0.6, "place", None, Scale.NOMINAL

@@ -8,6 +8,7 @@ from shoal.find.finding import ColumnFacts, Evidence, Scale
 from shoal.find.identifiers import street_addresses
 from shoal.find.name_words import opaque
 from shoal.find.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, names_share
+from shoal.find.questions import ticked
 from shoal.find.roles.decision import FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import equally_often, in_a_block, is_key, numbering, one_shape
 from shoal.find.scales import reads_as_text
@@ -44,7 +45,7 @@ def by_full_names(view: ColumnView) -> Decision | None:
     if topic is not None and topic.role in (Role.SENSITIVE, Role.INSENSITIVE) and facts.distinct > 2 * SINGLE_LEAST:
         single = names_share(facts.values)  # values outrank a header that would publish them
         share = single if single >= SINGLE_SHARE > share else share
-    if share < min(FULL_SHARE, SINGLE_SHARE) or (share < FULL_SHARE and topic is None):
+    if share < min(FULL_SHARE, SINGLE_SHARE) or (share < FULL_SHARE and topic is None) or ticked(facts):
         return None
     evidence = Evidence("full names of people", round(share, 3), 0.85)
     return Decision(Role.DIRECT, "its values are written as full names of people", 0.85, "person_name", 1, Scale.ID, (evidence,))

@@ -8,17 +8,16 @@ values whose name says nothing (``CH07``) may be anything, so it is treated with
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
-from shoal.find.finding import ColumnFacts, Evidence, EvidenceKind, Scale, ScaleGuess
-from shoal.find.identifiers import long_numbers, spread
+from shoal.find.finding import ColumnFacts, EvidenceKind, Scale, ScaleGuess
 from shoal.find.name_words import opaque, raw_words
 from shoal.find.orders import answers_of_opinion
+from shoal.find.questions import answer_texts, question
+from shoal.find.roles.by_cells import by_cells
 from shoal.find.roles.by_name import by_name, counted_inside, inside_a_group
 from shoal.find.roles.by_values import by_addresses, by_full_names, by_row_numbers, by_shape, by_value_topic, by_weight
-from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision
-from shoal.find.roles.keys import CODED, below_zero, by_last_word, by_number_word, by_person_word, is_key, own_words
-from shoal.find.safe_harbor.spellings import certain_in
+from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision, with_evidence
+from shoal.find.roles.keys import below_zero, by_last_word, by_number_word, by_person_word, own_words
 from shoal.find.topics import BY_KEY, expanded
 from shoal.find.vocabulary import word_set
 from shoal.find.whole_numbers import MOST_CODES, around_zero
@@ -28,14 +27,23 @@ from shoal.model.roles import Role
 def _by_table(view: ColumnView) -> Decision | None:
     """By the kind of answers and what the table is about, if neither name nor values say anything; careful with bare codes."""
     facts, scale = view.facts, view.guess.scale
-    answers = facts.kind == "text" and facts.distinct <= 12 and answers_of_opinion(facts.values)
+    answers = facts.distinct <= 12 and answers_of_opinion(answer_texts(facts))
     if inside_a_group(facts):
         return counted_inside(facts)
-    if view.was_asked and scale is not Scale.NUMBER:
+    if view.was_asked and (scale is Scale.ORDERED or question(facts.name)):  # some do not say what they work as either
         return Decision(Role.SENSITIVE, "some did not know or refused to answer, as with questions of opinion", 0.5, "opinion")
     if answers or around_zero(facts):
         topic = BY_KEY["opinion"]
         return Decision(topic.role, "its values are answers about opinions or habits", 0.55, topic.key)
+    if view.plain:
+        why = "a question with plain answers (yes and no, a list to tick, the same words as others) among others"
+        return Decision(Role.SENSITIVE, why, 0.5, "opinion")
+    if view.marks:
+        return Decision(Role.SENSITIVE, "its numbers lie in the range of the marks beside it", 0.5, "marks")
+    if view.score and scale is Scale.NUMBER and not view.about_people:
+        return Decision(
+            Role.SENSITIVE, "its name says a sum, mean or deviation of codes or of answers that others hold", 0.5, "marks"
+        )
     if view.battery:
         return Decision(
             Role.SENSITIVE, "one of several questions with the same answers in order, as opinions are asked", 0.5, "opinion"
@@ -84,36 +92,11 @@ FEW_FOUND = 0.05
 
 def decide(view: ColumnView) -> Decision:
     """The role of one column: what its name and values say, unless it finds people by itself or names some in its texts."""
-    return _by_cells(view, _by_count(view, _recognized(view)))
+    return by_cells(view, _by_count(view, _recognized(view)))
 
 
 OF_THINGS = ("record_number", "device", "url", "name", "text")
 """Topics of direct identifiers that name a thing, not a person, if all rows have the same one."""
-OFTEN_INSIDE = 0.2
-"""Share of different texts with an e-mail address, telephone number or the like inside, from which they are why it is kept."""
-
-
-def _by_cells(view: ColumnView, decision: Decision) -> Decision:
-    """The decision, or what single cells say: an answer that contains an e-mail address is not published as an answer."""
-    facts = view.facts
-    if decision.role is Role.DIRECT or view.guess.scale is Scale.DATE:
-        return decision
-    text = facts.kind == "text" and facts.numbers is None
-    harmless = decision.role in (Role.SENSITIVE, Role.INSENSITIVE) and decision.topic not in (*CODED, "survey_weight")
-    if harmless and (is_key(facts) if text else long_numbers(facts)):
-        why = "its name says something else, but its values are long numbers or codes of one length, as those of people are"
-        return _with_evidence(Decision(Role.UNDECIDED, why, 0.0, decision.topic), "shape")
-    if not text:
-        return decision
-    seen = certain_in(spread(facts.values))
-    if seen is None or (seen[1] < OFTEN_INSIDE and decision.role is Role.QUASI):
-        return decision
-    form, share = seen
-    evidence = Evidence(f"texts that contain {form.what}", round(share, 3), 0.7)
-    if share < OFTEN_INSIDE:
-        return Decision(Role.UNDECIDED, f"some of its values contain {form.what}", 0.0, decision.topic, None, None, (evidence,))
-    why = f"many of its values contain {form.what}"
-    return Decision(Role.DIRECT, why, 0.7, "text", form.item, Scale.TEXT, (evidence,))
 
 
 def _by_count(view: ColumnView, decision: Decision) -> Decision:
@@ -126,7 +109,7 @@ def _by_count(view: ColumnView, decision: Decision) -> Decision:
         return decision
     if decision.topic == "leisure" and facts.kind == "text" and facts.distinct > FEW_VALUES:
         why = "it has many values, which single people out if others know them"
-        return _with_evidence(Decision(Role.QUASI, why, 0.4, decision.topic), "shape")
+        return with_evidence(Decision(Role.QUASI, why, 0.4, decision.topic), "shape")
     if facts.singled_out <= FEW_FOUND or decision.topic == "survey_weight":
         return decision
     percent = f"{100 * facts.singled_out:.0f} % of the rows are the only ones with their value"
@@ -138,14 +121,14 @@ def _by_count(view: ColumnView, decision: Decision) -> Decision:
         made = Decision(
             Role.QUASI, f"{percent}: whoever knows it finds them", 0.5, decision.topic, decision.hipaa, decision.scale
         )
-    return _with_evidence(made, "shape")
+    return with_evidence(made, "shape")
 
 
 def _recognized(view: ColumnView) -> Decision:
     """What the first rule says that recognizes the column."""
     facts = view.facts
     if facts.distinct == 0:
-        return _with_evidence(Decision(Role.INSENSITIVE, "it is never filled", 0.95), "shape")
+        return with_evidence(Decision(Role.INSENSITIVE, "it is never filled", 0.95), "shape")
     if view.form is not None:
         form, evidence = view.form
         scale = Scale.PLACE if form.key == "position" else Scale.ID
@@ -155,21 +138,14 @@ def _recognized(view: ColumnView) -> Decision:
     if facts.distinct == 1 and facts.missing == 0:  # one value or none is a mark of some people
         if view.topic is not None and view.topic.role is Role.DIRECT and view.topic.key not in OF_THINGS and facts.kind == "text":
             why = f"its name says {view.topic.says}, and all rows have the same: a table of one person, or of one household"
-            return _with_evidence(Decision(Role.DIRECT, why, 0.7, view.topic.key, view.topic.hipaa, Scale.ID), "name")
+            return with_evidence(Decision(Role.DIRECT, why, 0.7, view.topic.key, view.topic.hipaa, Scale.ID), "name")
         one = Decision(Role.INSENSITIVE, "it has one value only", 0.85, view.topic.key if view.topic else "")
-        return _with_evidence(one, "shape")
+        return with_evidence(one, "shape")
     for rule, kind in RULES:
         decision = rule(view)
         if decision is not None:
-            return _with_evidence(decision, kind)
+            return with_evidence(decision, kind)
     return Decision.open(facts)
-
-
-def _with_evidence(decision: Decision, kind: EvidenceKind) -> Decision:
-    """A decision with at least one item of evidence: its reason, unless the rule gave shares of values itself."""
-    if decision.evidence:
-        return decision
-    return replace(decision, evidence=(Evidence(decision.reason, 1.0, decision.confidence, kind),))
 
 
 def with_scale(decision: Decision, found: ScaleGuess) -> ScaleGuess:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from shoal.find.finding import ColumnFacts, Evidence, Scale, ScaleGuess
+from shoal.find.finding import ColumnFacts, Evidence, EvidenceKind, Scale, ScaleGuess
 from shoal.find.identifiers import Form
 from shoal.find.topics import Topic
 from shoal.model.roles import Role
@@ -44,6 +44,12 @@ class ColumnView:
     """Whether sex and two more columns that others know say so in their names: what is left is seldom another one."""
     battery: bool = False
     """Whether several columns of one name and running number have the same answers in order."""
+    plain: bool = False
+    """Whether it is answered with yes and no, by ticking a list, or in the words of many others, in a table of questions."""
+    marks: bool = False
+    """Whether its numbers lie in the range of marks beside it."""
+    score: bool = False
+    """Whether its name is a word for a statistic beside a code, or beside what several columns of answers begin with."""
 
 
 @dataclass(frozen=True)
@@ -75,3 +81,10 @@ class Decision:
     @property
     def change(self) -> str:
         return CHANGE[self.role]
+
+
+def with_evidence(decision: Decision, kind: EvidenceKind) -> Decision:
+    """A decision with at least one item of evidence: its reason, unless the rule gave shares of values itself."""
+    if decision.evidence:
+        return decision
+    return replace(decision, evidence=(Evidence(decision.reason, 1.0, decision.confidence, kind),))

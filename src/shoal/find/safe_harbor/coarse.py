@@ -15,7 +15,6 @@ from shoal.find.name_words import raw_words
 from shoal.find.safe_harbor.spellings import date_share, day_or_month, month_or_weekday_share
 from shoal.find.topics import expanded
 from shoal.find.vocabulary import folded, word_set
-from shoal.hierarchies.builders.postcodes import SMALL_ZIP3
 
 OLDEST = 89
 """The highest age that may be published."""
@@ -105,6 +104,8 @@ def fine_zip(labels: Iterable[str]) -> str:
     >>> fine_zip(["021", "000", "10*"]), bool(fine_zip(["02139"])), bool(fine_zip(["036"])), bool(fine_zip(["36", "606"]))
     ('', True, True, True)
     """
+    from shoal.hierarchies.builders.postcodes import SMALL_ZIP3  # loads every builder of levels
+
     known = [label.strip() for label in labels]
     numbers = any(re.fullmatch(r"\d{3}", label) for label in known)  # then 36 is 036, which lost its zero
     for label in known:
