@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from shoal.errors import TamperError
-from shoal.kernels.codes import is_declared
+from shoal.kernels.codes import group_label, is_declared, label_texts
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
 from shoal.release.proof.formats import SUPPRESSED
@@ -49,10 +49,10 @@ def _entry(column: Column, values: Sequence[str]) -> Entry:
 
 
 def _meaning(column: Column, value: str) -> str:
-    """The label of a value; groups are their own label, other numbers have none."""
+    """The label of a value, of a group by the labels of its codes; without them groups are their own label."""
     labels = {_key(v): label for v, label in column.labels.items()}
     own = "suppressed" if value == SUPPRESSED else "" if isinstance(_key(value), float) else value
-    return labels.get(_key(value), own)
+    return labels.get(_key(value)) or group_label(value, label_texts(column)) or own
 
 
 def _key(value: object) -> object:

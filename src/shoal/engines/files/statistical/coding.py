@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 import string
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from shoal.kernels.codes import code_text, is_declared, label_texts, number_ranges
+from shoal.kernels.codes import code_text, group_label, is_declared, label_texts, number_ranges
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED
 from shoal.model.roles import NUMBERS, Column
@@ -25,6 +26,8 @@ MOST_DECLARED = 3
 """Values that SPSS can declare missing one by one; beside a range, one."""
 LONGEST_DECLARED = 8
 """Bytes of a text that SPSS can declare missing."""
+LONGEST_LABEL = 120
+"""Bytes of a value label that SPSS can show."""
 
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?", re.ASCII)
 _IN_LABEL = re.compile(r"[-−]?[0-9]+(?:[.,][0-9]+)?")
@@ -110,8 +113,16 @@ def _groups(texts: set[str], column: Column, package: Package) -> tuple[dict[str
         number += 1
         while is_declared(number, column.user_missing):
             number += 1
-        codes[text], labels[number] = number, named.get(text, text)
+        codes[text], labels[number] = number, _label(text, named, package)
+    twice = {label for label, n in Counter(labels.values()).items() if n > 1}
+    labels |= {codes[t]: t for t in codes if t not in named and labels.get(codes[t]) in twice}
     return codes, labels, _add_others(hidden, codes, labels, column, package)
+
+
+def _label(text: str, named: Mapping[str, str], package: Package) -> str:
+    """The label of a group by the labels of its codes; by its codes if they have none, or if SPSS cannot hold it."""
+    label = group_label(text, named)
+    return label if label and (package != "spss" or len(label.encode()) <= LONGEST_LABEL) else named.get(text, text)
 
 
 def _numbers(texts: set[str], column: Column, package: Package) -> tuple[dict[str, Any], dict[Any, str], tuple[object, ...]]:
