@@ -21,8 +21,8 @@ from shoal.errors import UnreadableError
 SAMPLE_BYTES = 1 << 18
 MOST_WEIGHED = 1 << 14
 """Bytes of lines with letters beyond ASCII that are weighed."""
-CLOSE = 9.0
-"""Bits by which the cheapest reading must be better than the next."""
+CLOSE, CLOSE_IF_FEW = 9.0, (13.5, 10.5)
+"""Bits by which the cheapest reading must be better than the next; more if one or two texts are all there is to tell."""
 REPEATS = 3
 """How often a text is weighed that many rows repeat: one repeated word must not decide alone."""
 FEW = 4
@@ -63,7 +63,7 @@ _PAGES: dict[str, tuple[float, Mapping[str, str]]] = {
     "cp1256": (8, {"ar": "اليمونرتبهدةسعكفحقشطجأصىخضغزذثءئظإآؤپچژگ"}),
     "iso8859_6": (12, {"ar": "اليمونرتبهدةسعكفحقشطجأصىخضغزذثءئظإآؤ"}),
     "cp1257": (9, {"lv": "āīēšņļūžķģč", "lt": "ėšųžįąūčę", "et": "äõöüšž"}),
-    "mac_roman": (11, _LATIN),
+    "mac_roman": (14, _LATIN),
     "cp850": (13, _LATIN),
     "cp852": (15, _CENTRAL),
 }
@@ -105,7 +105,7 @@ def wide_letters(head: bytes) -> bool:
 def guess_encoding(raw: bytes) -> str:
     """By the byte order mark; then UTF-16 by its zero bytes; then UTF-8 if it is valid; else the likeliest code page.
 
-    >>> guess_encoding("naïve".encode("utf-8")), guess_encoding("naïve".encode("latin-1")), guess_encoding("5 €".encode("cp1252"))
+    >>> guess_encoding("naïve".encode("utf-8")), guess_encoding("Köln".encode("latin-1")), guess_encoding("5 €".encode("cp1252"))
     ('utf-8', 'latin-1', 'cp1252')
     """
     if raw.startswith(b"\xef\xbb\xbf"):
@@ -126,12 +126,15 @@ def guess_encoding(raw: bytes) -> str:
 
 
 def _by_likelihood(raw: bytes) -> str:
-    costs = _costs(b"\n".join(_odd_fields(raw)[0]))
+    fields, texts = _odd_fields(raw)
+    few = texts <= 2
+    costs = _costs(b"\n".join(dict.fromkeys(fields) if few else fields))
+    close = CLOSE_IF_FEW[texts - 1] if few and texts else CLOSE
     if not costs:
         return "latin-1"
     ranked = sorted(costs, key=lambda page: costs[page][0])
     best = ranked[0]
-    rivals = [page for page in ranked[1:] if costs[page][1] != costs[best][1] and costs[page][0] - costs[best][0] < CLOSE]
+    rivals = [page for page in ranked[1:] if costs[page][1] != costs[best][1] and costs[page][0] - costs[best][0] < close]
     if rivals:
         readings = tuple(dict.fromkeys(_plain_name(page, raw) for page in (best, *rivals)))[:3]
         raise UnknownEncodingError(
@@ -181,7 +184,7 @@ def _costs(raw: bytes) -> dict[str, tuple[float, str]]:
     for page, (prior, languages) in _PAGES.items():
         text = _decoded(raw, page)
         if text is not None:
-            found[page] = (prior + _cost(_PUNCTUATION.sub("-", text), languages, script=page not in _LATIN_PAGES), text)
+            found[page] = (prior + _cost(_without_punctuation(text), languages, script=page not in _LATIN_PAGES), text)
     for page, rare in _WIDE.items():
         text = _decoded(raw, page)
         if text is not None:
@@ -194,10 +197,16 @@ def _costs(raw: bytes) -> dict[str, tuple[float, str]]:
 
 _ASCII_SECOND = frozenset(map(chr, (*range(0x40, 0x5C), *range(0x5D, 0x7F))))
 """Letters and signs that are second bytes of East Asian characters, and seldom stand beside a letter of another script."""
-_PUNCTUATION = re.compile(
-    r"(?<=[A-Za-z])’(?=(?:s|t|d|m|ll|re|ve)\b)|(?<=\s)[–—](?=\s)|(?<=\d)–(?=\d)|(?<!\w)“(?=[A-Za-z\d])|(?<=[A-Za-z.!?])”(?!\w)"
-)
-"""Signs of word processors in their places (``Institution’s``, ``5–7``): they are not letters of another page."""
+_PUNCTUATION = re.compile(r"(?<=[A-Za-z])’(?=(?:s|t|d|m|ll|re|ve)\b)|(?<=\s)[–—](?=\s)|(?<=\d)–(?=\d)")
+_QUOTES = re.compile(r"(?<!\w)“(?=[A-Za-z\d])|(?<=[A-Za-z.!?])”(?!\w)")
+"""Signs of word processors in their places (``Institution’s``, ``5–7``, ``“so”``): they are not letters of another page."""
+
+
+def _without_punctuation(text: str) -> str:
+    text = _PUNCTUATION.sub("-", text)
+    return _QUOTES.sub("-", text) if text.count("“") == text.count("”") else text
+
+
 _LATIN_PAGES = ("cp1252", "cp1250", "iso8859_2", "cp1254", "cp1257", "mac_roman", "cp850", "cp852")
 
 
@@ -230,6 +239,8 @@ def _bits(alphabet: str) -> dict[str, float]:
 
 _VOWELS = frozenset("aeiouáéíóúüãõâêô")
 _INSIDE, _OPENING = frozenset("’'·­-"), frozenset("“‘«„¿¡€£§©°№ºª•…–—\xa0")
+_NEVER_BEHIND, _NEVER_BEFORE = frozenset("§¡¿‚„«”¼½¾"), frozenset("©®°£€¥§¶ºª")
+"""Signs that never stand right behind or before a letter; a closing quote does, behind an opening one (``_QUOTES``)."""
 _BEFORE_DIGITS, _BEHIND_DIGITS = frozenset("€£§°…"), frozenset("¼½¾")
 
 
@@ -243,21 +254,28 @@ def _signs(text: str, *, script: bool) -> float:
             fits = c in _INSIDE if within else not after.isalpha() or c in _OPENING
             fits = fits and not (c in _BEFORE_DIGITS and after.isalpha()) and not (c in _BEHIND_DIGITS and before.isalpha())
             cost += 6.0 if before > "\x7f" and not before.isalpha() else 0.0
+            cost += 8.0 if script and c in "’¶" and after.isalpha() and not before.isalpha() else 0.0
+            cost += 8.0 if unicodedata.category(c) == "Mn" and "" < before < "\x7f" else 0.0  # a vowel sign of another script
+            cost += 10.0 if (c in _NEVER_BEHIND and before.isalpha()) or (c in _NEVER_BEFORE and after.isalpha()) else 0.0
             cost += (4.0 if c in _OPENING and fits else 6.0 if fits else 12.0) + (
                 6.0 if unicodedata.category(c) in ("Sm", "Sk", "So", "Po") and c not in _OPENING else 0.0
             )
         elif odd and letter and not before.isalpha() and not after.isalpha():
             cost += 4.0  # a letter alone
+        elif c in "ºª" and after.isalpha():
+            cost += 10.0
         elif letter and before.isalpha() and (odd or before > "\x7f"):
             cost += 5.0 if c.isupper() and before.islower() else 0.0
             if script:
-                cost += 6.0 if odd != (before > "\x7f") else 0.0
+                cost += 12.0 if odd != (before > "\x7f") else 0.0
             else:
                 cost += 3.0 if odd and before > "\x7f" else 0.0
         if (c in "þÞ" and not after.isalpha()) or (c in "ðÐ" and not before.isalpha()):
             cost += 6.0  # Icelandic words do not end or begin so; Turkish and Lithuanian ones do with the letters of these bytes
         if (c in "ñÑ" and after.lower() not in _VOWELS) or (c in "ìù" and after.isalpha()):
             cost += 6.0  # nor Spanish and Italian ones; Polish and Czech ones do (Toruń, Poznań, město, důl)
+        if (c == "ç" and after in "eiéèêí" and not script) or before.lower() + c in ("aä", "oö", "uü"):
+            cost += 6.0  # no cedilla is needed before these vowels, but in Turkish and Albanian; no language doubles these
         before = c
     return cost
 
