@@ -188,3 +188,10 @@ def test_one_word_is_read_right_or_asked_about(page: str, word: str, rows: int) 
 @pytest.mark.parametrize("word", ["Köln", "Müller", "José", "Malmö", "Élodie", "Weiß"])
 def test_common_words_of_latin_1_are_not_asked_about(word: str) -> None:
     assert guess_encoding(f"name,town,age\nAnna,{word},34\n".encode("latin-1")) == "latin-1"
+
+
+def test_names_in_korean_above_numbers_are_not_thai() -> None:
+    raw = ("날짜,지점,평균기온(℃),최저기온(℃),최고기온(℃)\n" + "1907-10-01,108,13.5,7.9,20.7\n" * 9).encode("cp949")
+    assert guess_encoding(raw) == "cp949"
+    for text in ("ชื่อ,จังหวัด\nสมชาย,กรุงเทพมหานคร\n", "name,town\nx,ภูเก็ต\n"):
+        assert guess_encoding(text.encode("cp874")) == "cp874"

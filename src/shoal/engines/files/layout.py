@@ -87,9 +87,9 @@ class Layout:
         """As the options of ``--read`` have it; a doubtful row that they do not settle is asked about."""
         units, totals, groups, last = self.units, self.totals, options.get("groups") == "set-aside", dict(self.last)
         for sort, places in self.doubtful.items():
-            if options.get("tables" if sort == "transposed" else sort) is None:
+            if options.get(_SETTLED_BY.get(sort, sort)) is None:
                 raise doubt(sort, table)
-            if sort == "transposed":
+            if sort in _SETTLED_BY:
                 continue
             if options[sort] == "set-aside" and sort == "units":
                 units = True
@@ -275,7 +275,9 @@ def is_totals_word(text: str) -> bool:
     [True, True, True, True, True, False, False]
     """
     bare = text.casefold().strip(" :.*#=_-").strip()
-    return bare in TOTALS or bare.startswith(_SUBTOTALS) or ("total" in bare and _TOTAL.fullmatch(bare) is not None)
+    if "".join(bare.split()) in TOTALS:  # in East Asia with blanks between: 合　計
+        return True
+    return bare.startswith(_SUBTOTALS) or ("total" in bare and _TOTAL.fullmatch(bare) is not None)
 
 
 def _may_be_totals(row: Row, body: Sequence[Row], numeric: Sequence[bool]) -> bool:
@@ -433,7 +435,10 @@ def need_modes(options: Mapping[str, Any]) -> None:
             raise UsageError(f"{name} cannot be '{options[name]}'.", hint=f"Expected {' or '.join(known)}.")
 
 
+_SETTLED_BY = {"transposed": "tables", "heading": "header"}
+"""Options that settle questions of another name."""
 QUESTIONS = {
+    "heading": "the names of {table} stand in several rows: at least half of its columns have the same name.",
     "totals": "the last row of {table} is labelled as a total, but is filled like a record.",
     "units": "the first row of {table} has words above columns of numbers: units or labels, or a record.",
     "notes": "the last rows of {table} have few filled cells: notes, or records.",
@@ -450,6 +455,9 @@ def doubt(sort: str, table: str) -> UnreadableError:
             f"the first row of '{table}' may be a record: it has values, or texts that stand again below in the same columns.",
             hint="Pass --read header=false if it is a record, or --read header=1 if it holds the names.",
         )
+    if sort == "heading":
+        hint = "Pass --read header=N with the line that holds the names, or write one row of names."
+        return UnreadableError(QUESTIONS[sort].format(table=f"'{table}'"), hint=hint)
     if sort == "transposed":
         hint = "Swap rows and columns in a spreadsheet program and save it, or pass --read tables=keep if each row is a record."
         return UnreadableError(QUESTIONS[sort].format(table=f"'{table}'"), hint=hint)

@@ -6,6 +6,7 @@ The functions judge rows of cells, of text files and of workbooks alike. What th
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from itertools import pairwise
@@ -32,9 +33,12 @@ FEWEST_PAIRS = 4
 
 
 def strange_shape(names: Row, body: Sequence[Row], tail: Sequence[Row], *, whole: bool) -> str:
-    """The question that the shape of a table asks (``tables``, ``transposed``); empty if there is none."""
+    """The question that the shape of a table asks (``tables``, ``transposed``, ``heading``); empty if there is none."""
     if names and (stacked(tail) or (whole and beside(names, body))):
         return "tables"
+    alike = Counter(filled(names)).most_common(1)
+    if alike and alike[0][1] > 2 and 2 * alike[0][1] >= len(filled(names)):
+        return "heading"
     rows = [r for r in body[: max(FEWEST_LOOKED_AT, min(LOOKED_AT, CELLS // max(1, len(body[0]))))] if filled(r)] if body else []
     if names_inside(rows):
         return "tables"

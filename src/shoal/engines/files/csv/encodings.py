@@ -84,6 +84,11 @@ _COMMON_HANGUL = frozenset(
 )
 
 
+_COMMON_THAI = frozenset("กขคงจชซญดตถทธนบปผพฟภมยรลวศษสหอะาำิีึืุู่้็์ัเแโใไ")
+_NOT_THAI = re.compile("[๐-๙][ก-ฮ]|[ก-๎][๐-๙]|(?<![ก-ฮิ-ู่-๎ั])[ัิ-ฺ็-๎]|[เ-ไ](?![ก-ฮ])")
+"""Digits beside letters, vowels and tones without a consonant below them, leading vowels before none."""
+
+
 class UnknownEncodingError(UnreadableError):
     """The bytes fit two encodings about equally well; ``readings`` are the likeliest ones."""
 
@@ -191,6 +196,7 @@ def _costs(raw: bytes) -> dict[str, tuple[float, str]]:
             beside = sum((a > "\x7f" and b in _ASCII_SECOND) or (b > "\x7f" and a in _ASCII_SECOND) for a, b in pairwise(text))
             letters = Counter(c for c in text if c > "\x7f")
             cost = sum(n * _wide_cost(c, page) for c, n in letters.items())
+            cost += 8.0 * len(_NOT_THAI.findall(text)) if page == "cp874" else 0.0
             found[page] = (rare + cost + beside * (6.0 if page == "cp874" else 3.0), text)
     return found
 
@@ -284,7 +290,7 @@ def _wide_cost(c: str, page: str) -> float:
     """Bits of a character of East Asia or Thailand."""
     code = ord(c)
     if page == "cp874":
-        return 5.5 if 0x0E00 <= code < 0x0E80 else 13.0
+        return 5.5 if c in _COMMON_THAI else 10.0 if 0x0E00 <= code < 0x0E80 else 13.0
     if c in _COMMON_HAN:
         return 9.5
     if page == "cp949" and 0xAC00 <= code < 0xD7A4:
