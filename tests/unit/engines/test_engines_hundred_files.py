@@ -227,6 +227,10 @@ ASKED: dict[str, tuple[str, str]] = {
         ",,town,town,town\n,,A,B,C\n1,people,566,626,491\n2,places,22,26,12\n3,wards,4,3,2\n",
         "header=N",
     ),
+    "names in two rows, and flags": (
+        "Stock of cars\n,Cars,,Lorries,\n,number,,number,\n2001-01-01,374,e,437,e\n2002-01-01,381,e,440,e\n",
+        "header=N",
+    ),
     "a drawn table": ("+------+-----+\n| name | age |\n+------+-----+\n| Anna | 34  |\n+------+-----+\n", "drawn with lines"),
     "latex": ("\\begin{tabular}{ll}\nname & age \\\\\nAnna & 34 \\\\\n\\end{tabular}\n", "holds LaTeX"),
     "json": ('[{"name": "Anna"}]', "holds JSON"),

@@ -45,7 +45,7 @@ from shoal.engines.files.layout import (
     several_in_one,
 )
 from shoal.engines.files.packing import require_option
-from shoal.engines.files.shape import first_is_record, names_recur, strange_shape, table_above
+from shoal.engines.files.shape import first_is_record, kind_of, names_recur, strange_shape, table_above
 from shoal.engines.files.statistical.read import need_range
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column, nearest
 from shoal.kernels.arrow import seconds, wall_clock
@@ -154,8 +154,10 @@ def _table_rows(
     if has_names and header is None and names_recur(first, body):
         raise doubt("header", path.name)
     layout = lay_out(body, rows, width, whole=True, names=first)
-    shape = strange_shape(first, [r for r in body if tuple(r) != layout.again], rows, whole=True)
-    layout = layout.asking([shape, "tables" if table_above(over) else ""]).settled(options, path.name)
+    shape = strange_shape(first, [r for r in body if tuple(r) != layout.again], rows, over, whole=True)
+    value = kind_of(held[0][0]) not in ("text", "")
+    parts = header is None and at > 0 and value and first_is_record(held) and any(len(filled(r)) > 1 for r in over)
+    layout = layout.asking([shape, "tables" if table_above(over) else "", "heading" if parts else ""]).settled(options, path.name)
     aside: Counter[str] = Counter()
     kept = []
     for i, row in enumerate(body):

@@ -438,7 +438,7 @@ def need_modes(options: Mapping[str, Any]) -> None:
 _SETTLED_BY = {"transposed": "tables", "heading": "header"}
 """Options that settle questions of another name."""
 QUESTIONS = {
-    "heading": "the names of {table} stand in several rows: at least half of its columns have the same name.",
+    "heading": "the names of {table} do not stand in one row.",
     "totals": "the last row of {table} is labelled as a total, but is filled like a record.",
     "units": "the first row of {table} has words above columns of numbers: units or labels, or a record.",
     "notes": "the last rows of {table} have few filled cells: notes, or records.",

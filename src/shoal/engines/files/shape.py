@@ -32,12 +32,16 @@ FEWEST_PAIRS = 4
 """Names and values, one pair in a line, from which they are not a table."""
 
 
-def strange_shape(names: Row, body: Sequence[Row], tail: Sequence[Row], *, whole: bool) -> str:
-    """The question that the shape of a table asks (``tables``, ``transposed``, ``heading``); empty if there is none."""
+def strange_shape(names: Row, body: Sequence[Row], tail: Sequence[Row], over: Sequence[Row], *, whole: bool) -> str:
+    """The question that the shape of a table asks (``tables``, ``transposed``, ``heading``); empty if there is none.
+
+    ``over`` are the rows above its names, ``tail`` its last rows; ``whole``: ``body`` has all others.
+    """
     if names and (stacked(tail) or (whole and beside(names, body))):
         return "tables"
-    alike = Counter(filled(names)).most_common(1)
-    if alike and alike[0][1] > 2 and 2 * alike[0][1] >= len(filled(names)):
+    alike = max(Counter(filled(names)).values(), default=0)
+    parts = any(len(filled(r)) > 1 for r in over) or (bool(body) and not any(map(is_amount, body[0])))
+    if alike > 2 and 2 * alike >= len(filled(names)) and parts:
         return "heading"
     rows = [r for r in body[: max(FEWEST_LOOKED_AT, min(LOOKED_AT, CELLS // max(1, len(body[0]))))] if filled(r)] if body else []
     if names_inside(rows):

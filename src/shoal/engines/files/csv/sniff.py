@@ -22,6 +22,7 @@ from shoal.engines.files.layout import (
     is_blank,
     lay_out,
     names_at,
+    numbers_columns,
     says_nothing,
     second_heading,
     several_in_one,
@@ -263,10 +264,12 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
         first, tail = tail, tail if whole else _tail(path, encoding, delimiter, quote, len(names))
         body, own = rows[1:] if header else rows, rows[0] if header else ()
         layout = lay_out(body, tail, len(names), whole=whole, names=own)
-        doubts = {strange_shape(own, [r for r in body if tuple(r) != layout.again], tail, whole=whole)}
+        doubts = {strange_shape(own, [r for r in body if tuple(r) != layout.again], tail, over, whole=whole)}
         if header and not whole and (stacked(first) or _table_inside(path, delimiter, quote, first)):
             doubts |= {"tables"}
         doubts |= ({"tables"} if table_above(over) else set()) | ({"header"} if cut_off(over) else set())
+        if guessed and not header and "header" not in doubts and any(len(filled(r)) > 1 and not numbers_columns(r) for r in over):
+            doubts |= {"heading"}
         if header and guessed and names_recur(rows[0], rows[1:]):
             doubts |= {"header"}
         layout = layout.asking(doubts)
