@@ -521,7 +521,7 @@ def repairs_of(
         if n:
             key, value, other = _REPAIRS[sort][0]
             what = _REPAIRS[sort][1].format(n=f"{n:,}", s="s" if n > 1 else "").replace("around", "below")
-            options[key] = comment or value
+            options[key] = (comment or value) if key == "comment" else value
             lines.append(f"Set aside {what} ({key}={options[key]}). Overrule with --read {key}={other}.")
     if options.get("quoted_empty") == "missing":
         lines.append('Read quoted empty fields ("") as missing. Overrule with --read quoted_empty=text.')
