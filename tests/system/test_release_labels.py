@@ -177,6 +177,12 @@ def test_one_list_of_codes_for_each_column(survey: dict[str, Path], tmp_path: Pa
     book = codebook.read(tmp_path / "csv")["edu"]["values"]
     labelled = pyreadstat.read_sav(str(tmp_path / "spss" / "data.sav"), user_missing=True)[1].variable_value_labels["edu"]
     assert set(labelled.values()) == {"*" if label == "suppressed" else label for label in book.values()}
+    codes = codebook.read(tmp_path / "spss")["edu"]["codes"]
+    assert set(codes.values()) <= set(data["edu"])
+    people = tmp_path / "people.csv"
+    pyreadstat.read_sav(str(survey["sav"]))[0].drop(columns="row").astype(int).to_csv(people, index=False)
+    found = [{a.name: a.sentence for a in shoal.attack(tmp_path / form, with_=people).results} for form in ("csv", "spss")]
+    assert found[0] == found[1], "the attacks read the groups of both formats"
 
 
 def test_no_codebook_without_labels_or_beside_them(survey: dict[str, Path], tmp_path: Path) -> None:
@@ -184,7 +190,8 @@ def test_no_codebook_without_labels_or_beside_them(survey: dict[str, Path], tmp_
     plain = pd.DataFrame({"edu": [str(i % 4) for i in range(80)], "region": ["a", "b"] * 40, "pay": ["1", "2"] * 40})
     policy = policy_of("suppression")
     shoal.anonymize(plain, {**policy, "roles": {**policy["roles"], "direct": []}}).write(tmp_path / "plain")
-    assert not list(tmp_path.glob("*/codebook.json"))
+    assert not (tmp_path / "plain" / "codebook.json").exists()
+    assert {k for e in codebook.read(tmp_path / "labelled").values() for k in e} == {"codes"}
 
 
 def test_export_ddi_reads_the_codebook_of_a_csv(tmp_path: Path) -> None:

@@ -35,12 +35,16 @@ _IN_LABEL = re.compile(r"[-−]?[0-9]+(?:[.,][0-9]+)?")
 
 @dataclass(frozen=True)
 class Coded:
-    """The cells of a column as numbers (None: missing; a letter in Stata), their labels, and what is declared missing."""
+    """The cells of a column as numbers (None: missing; a letter in Stata), their labels, and what is declared missing.
+
+    ``texts`` are what the codes stand for in the release, where that is another text than the code.
+    """
 
     cells: list[Any]
     labels: dict[Any, str]
     declared: tuple[object, ...] = ()
     letters: tuple[str, ...] = field(default=())
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 def coded(values: Any, column: Column, package: Package) -> Coded | None:
@@ -56,7 +60,13 @@ def coded(values: Any, column: Column, package: Package) -> Coded | None:
     else:
         return None
     letters = tuple(sorted({c for c in codes.values() if isinstance(c, str)}))
-    return Coded([None if t is None else codes[t] for t in texts], labels, declared, letters)
+    return Coded([None if t is None else codes[t] for t in texts], labels, declared, letters, _stands_for(codes))
+
+
+def _stands_for(codes: Mapping[str, Any]) -> dict[str, str]:
+    """The texts by their code as readers see it: ``.a`` for a letter."""
+    seen = {f".{c}" if isinstance(c, str) else code_text(c, "integer"): t for t, c in codes.items()}
+    return {code: text for code, text in seen.items() if code != text}
 
 
 def lettered(values: Any, column: Column, found: Coded | None) -> Coded | None:
@@ -77,7 +87,11 @@ def lettered(values: Any, column: Column, found: Coded | None) -> Coded | None:
     for code, letter in letters.items():
         labels[letter] = labels.pop(code, code_text(code, "integer"))
     labels = {v: label for v, label in labels.items() if isinstance(v, str) or not is_declared(v, column.user_missing)}
-    return Coded([letters.get(c, c) for c in cells], labels, (), tuple(sorted({*used, *letters.values()})))
+    texts = dict(found.texts if found is not None else {})
+    for code, letter in letters.items():
+        own = code_text(code, "integer")
+        texts[f".{letter}"] = texts.pop(own, own)
+    return Coded([letters.get(c, c) for c in cells], labels, (), tuple(sorted({*used, *letters.values()})), texts)
 
 
 def of_texts(values: Any, column: Column, hidden: bool) -> tuple[dict[Any, str], tuple[object, ...]]:
