@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.files.csv.encodings import UnknownEncodingError, guess_encoding
 from shoal.engines.files.frames import from_pandas, open_deferred, still_there
 from shoal.engines.files.losses import NAMES, listed
 from shoal.engines.files.packing import require_option
@@ -50,6 +51,8 @@ def open_statistical(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relat
     whole = len(head) < SAMPLE_ROWS
     if not whole and any(kind.kind == "f" for kind in head.dtypes):
         (head, meta), whole = _read(path, options, 0), True  # whether all of them are whole is known at the end only
+    if not options.get("encoding"):
+        _need_encoding(head, meta, path)
     check_names(list(meta.column_names), table=path.name)
     types = dict(options.get("types") or {})
     for name, kind in types.items():
@@ -69,6 +72,26 @@ def open_statistical(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relat
         encoding=meta.file_encoding,
         notes=len(meta.notes or ()),
     )
+
+
+def _need_encoding(head: Any, meta: Any, path: Path) -> None:
+    """Ask for the encoding of an old file that states none, or Windows-1252, if its texts are likelier those of another one."""
+    if str(meta.file_encoding).lower() not in ("none", "windows-1252", "cp1252", "iso-8859-1"):
+        return
+    texts = [str(t) for labels in (meta.variable_value_labels or {}).values() for t in labels.values()]
+    texts += [str(t) for t in (meta.column_names_to_labels or {}).values() if t] + list(meta.column_names)
+    for name in head.columns:
+        texts += [t for t in head[name].unique().tolist() if isinstance(t, str)] if head[name].dtype == object else []
+    raw = "\n".join(texts).encode("cp1252", errors="ignore")
+    try:
+        likely = (guess_encoding(raw),)
+    except UnknownEncodingError as unsure:
+        likely = unsure.readings
+    if not raw.isascii() and likely[0] not in ("utf-8", "latin-1", "cp1252"):
+        raise UnreadableError(
+            f"'{path.name}' does not state its encoding, or a wrong one. Likely: {'; '.join(likely)}.",
+            hint=f"Pass the right one: {' or '.join(f'--read encoding={name}' for name in (*likely, 'cp1252'))}.",
+        )
 
 
 def _read(path: Path, options: Mapping[str, Any], limit: int) -> tuple[Any, Any]:
