@@ -140,8 +140,9 @@ def test_a_codebook_beside_data_without_labels(survey: dict[str, Path], tmp_path
         shown = {re.sub(r"\.0$", "", str(v)) for v in data[column].dropna()}
         assert {re.sub(r"\.0$", "", v) for v in book[column]["values"]} == shown, "each published value, and no other"
         for value, meaning in book[column]["values"].items():
-            number = re.fullmatch(r"(\d+)(\.0)?", value)
-            assert meaning == (labels[int(number[1])] if number else "suppressed" if value == "*" else value)
+            ends = re.fullmatch(r"(\d+)(?:-(\d+))?", value)
+            named = " to ".join(labels[int(code)] for code in ends.groups() if code) if ends else value
+            assert meaning == ("suppressed" if value == "*" else named)
 
 
 def test_a_codebook_that_lists_more_than_is_published_is_refused(survey: dict[str, Path], tmp_path: Path) -> None:
@@ -161,12 +162,36 @@ def test_a_codebook_that_lists_more_than_is_published_is_refused(survey: dict[st
         codebook.read(out)
 
 
+@pytest.mark.parametrize("cells", ["hierarchy", "sets"])
+def test_one_list_of_codes_for_each_column(survey: dict[str, Path], tmp_path: Path, cells: str) -> None:
+    policy = {**policy_of("local recoding"), "cells": {"edu": cells, "age": "sets"}}
+    policy["roles"] = {"quasi": {"edu": {}, "region": {}, "age": {}}, "sensitive": ["pay"], "direct": ["row"]}
+    for form in ("csv", "spss"):
+        shoal.anonymize(survey["sav"], policy, format=form).write(tmp_path / form)
+        assert shoal.verify(tmp_path / form).ok
+    data = pd.read_csv(tmp_path / "csv" / "data.csv", dtype=str)
+    groups = [v for v in set(data["edu"]) | set(data["region"]) if v not in ("*", "(other)")]
+    assert all(re.fullmatch(r"\d(-\d)?|\{\d(, \d)+\}", v) for v in groups), "codes and groups of codes, no label"
+    assert any(len(v) > 1 for v in groups)
+    assert not any(".0" in v for v in data["age"]), "whole numbers of the format F8.2 are whole"
+    book = codebook.read(tmp_path / "csv")["edu"]["values"]
+    labelled = pyreadstat.read_sav(str(tmp_path / "spss" / "data.sav"), user_missing=True)[1].variable_value_labels["edu"]
+    assert set(labelled.values()) == {"*" if label == "suppressed" else label for label in book.values()}
+    codes = codebook.read(tmp_path / "spss")["edu"]["codes"]
+    assert set(codes.values()) <= set(data["edu"])
+    people = tmp_path / "people.csv"
+    pyreadstat.read_sav(str(survey["sav"]))[0].drop(columns="row").astype(int).to_csv(people, index=False)
+    found = [{a.name: a.sentence for a in shoal.attack(tmp_path / form, with_=people).results} for form in ("csv", "spss")]
+    assert found[0] == found[1], "the attacks read the groups of both formats"
+
+
 def test_no_codebook_without_labels_or_beside_them(survey: dict[str, Path], tmp_path: Path) -> None:
     shoal.anonymize(survey["sav"], policy_of("levels"), format="spss").write(tmp_path / "labelled")
     plain = pd.DataFrame({"edu": [str(i % 4) for i in range(80)], "region": ["a", "b"] * 40, "pay": ["1", "2"] * 40})
     policy = policy_of("suppression")
     shoal.anonymize(plain, {**policy, "roles": {**policy["roles"], "direct": []}}).write(tmp_path / "plain")
-    assert not list(tmp_path.glob("*/codebook.json"))
+    assert not (tmp_path / "plain" / "codebook.json").exists()
+    assert {k for e in codebook.read(tmp_path / "labelled").values() for k in e} == {"codes"}
 
 
 def test_export_ddi_reads_the_codebook_of_a_csv(tmp_path: Path) -> None:

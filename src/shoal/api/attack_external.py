@@ -26,6 +26,7 @@ from shoal.model.attack import AttackResult, Verdict
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.counts.classes import ClassCounts, FloatArray
 from shoal.model.plan import Plan, Suppression
+from shoal.release.certificate import codebook
 from shoal.release.linked.certificate import LinkedEntry
 from shoal.release.make.value_links import Beside, numbers_of, same_profile
 from shoal.release.proof.read import logical
@@ -167,9 +168,15 @@ def _table(source: Table, names: Sequence[str], most: int, seed: int) -> pa.Tabl
 
 
 def arrow_of(file: Path, names: Sequence[str]) -> pa.Table:
-    """A published file in memory, its columns named as the certificate names them."""
+    """A published file in memory, its columns named as the certificate names them; new codes as the groups they stand for."""
     found = pa.Table.from_batches(list(opened(file).scan()))
-    return found.rename_columns(logical(found.column_names, names))
+    found = found.rename_columns(logical(found.column_names, names))
+    for name, entry in codebook.read(file.parent).items():
+        if name in found.column_names and (codes := entry.get("codes")):
+            at = found.column_names.index(name)
+            texts = [codes.get(t, t) if t is not None else None for t in canonical_text(found.column(at)).to_pylist()]
+            found = found.set_column(at, name, pa.array(texts, pa.string()))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -408,9 +415,15 @@ def _carried(own: pa.Table, plan: Plan, mapped: Sequence[str], random: Sequence[
     done = {c for s in steps for c in s.columns}
     steps += [Keep(c) for c in own.column_names if c not in done] + [Beside(f"{_TRUE}{c}") for c in random]
     with scratch() as work:
-        file = work / f"external{Path(str(claims.data.file)).suffix}"
+        file = work / f"external{_suffix(claims)}"
         opened(table).recode(Plan(tuple(steps), Suppression(scope="none"), seed=_OWN_SEED, shuffle=False), file)
         return arrow_of(file, table.column_names)
+
+
+def _suffix(claims: Certificate) -> str:
+    """The ending of a file in the format of the release; of SPSS and Stata, whose codes of groups are new in each file, CSV."""
+    own = Path(str(claims.data.file)).suffix
+    return ".csv" if own in codebook.LABELLED else own
 
 
 def through_plan(external: Source, plan: Plan, quasi: tuple[str, ...], claims: Certificate) -> ClassCounts:
@@ -420,7 +433,7 @@ def through_plan(external: Source, plan: Plan, quasi: tuple[str, ...], claims: C
     if not known:
         raise missing_column(quasi[0], theirs.schema.names, table=theirs.name, what="quasi-identifier")
     with scratch() as work:
-        file = work / f"external{Path(str(claims.data.file)).suffix}"
+        file = work / f"external{_suffix(claims)}"
         as_published(theirs, plan, known, file)
         return opened(arrow_of(file, known)).count(known)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +12,12 @@ import shoal
 from shoal.cli import _shared
 from shoal.cli._shared import shell_word
 from shoal.disk.atomic import free, write_text
-from shoal.errors import ShoalError, UsageError
+from shoal.errors import UsageError
 from shoal.model.display import written
 from shoal.model.roles import Role
 from shoal.release.make.known_columns import finding_columns
-from shoal.release.plan.decide import decide
 from shoal.release.plan.loss_limits import too_little
-from shoal.release.plan.starting_plans import DRAFT_CELLS, PRECIOUS, first_plan
+from shoal.release.plan.starting_plans import PRECIOUS, StoppedDraftError, first_plan
 from shoal.release.policy.draft import KNOWN, amounts_as_known, draft_policy
 from shoal.release.policy.policy import Policy
 
@@ -206,17 +204,19 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
     try:
         with _shared.progress("trying plans") as told:
             precious = [c.name for c in found.columns if c.topic in PRECIOUS]
-            for choice in _rests(found):
+            for choice in (choices := _rests(found)):
                 asked = Policy.parse(draft_policy(found, read=read, rest=choice, out=out))
-                plan, rest = first_plan(opened, asked, precious=precious, progress=told), choice
+                whole = choice != choices[-1]  # another choice follows if this one costs a column
+                plan, rest = first_plan(opened, asked, precious=precious, progress=told, whole=whole), choice
                 if not plan.left_out and not plan.problem:
                     break
             if plan is not None and plan.tried is not None:
                 told(0.9, "counting what a few known columns find")
                 finding = _finding(plan.tried)
-    except KeyboardInterrupt:  # the roles are known, and the last plan that was tried
+    except KeyboardInterrupt as stopped:  # the roles are known, and the best plan that was found
+        plan = stopped.best if isinstance(stopped, StoppedDraftError) else plan
         write_text(target, draft_policy(found, plan, read, rest=rest, out=out))
-        tried = "The last plan that was tried is in it." if plan is not None else "No plan was tried."
+        tried = "The best plan that was found is in it." if plan is not None else "No plan was tried."
         _shared.say(f"Wrote {target} with what was found so far. {tried}")
         raise
     out |= finding or {}
@@ -236,16 +236,13 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
         _shared.next_step(f"shoal anonymize {_shared.named(table)} --policy {shell_word(target)} --out release", within=True)
 
 
-def _finding(tried: tuple[Prepared, Decision]) -> dict[str, str] | None:
+def _finding(tried: tuple[Prepared, Decision, Decision | None]) -> dict[str, str] | None:
     """The columns that find people beside others: those beside one level per column if they are fewer."""
-    prepared, decision = tried
+    prepared, decision, one = tried
     out = finding_columns(prepared, decision, KNOWN / 2)  # the plan of the release may be finer
     if not out or decision.method != "local":
         return out
-    try:
-        asked = replace(prepared, policy=replace(prepared.policy, method="lattice", loss_limit=1.0, blank_limit=1.0))
-        one = decide(asked, cells=DRAFT_CELLS)
-    except ShoalError:
+    if one is None or prepared.on_list:
         return out
     if too_little(prepared, one):
         return out

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.model.roles import NUMBERS, Column
@@ -83,6 +84,27 @@ def label_texts(column: Column) -> dict[str, str]:
     ({'1.0': 'North'}, {'1': 'North'})
     """
     return {code_text(value, column.kind): label for value, label in column.labels.items()}
+
+
+_RUN = re.compile(r"(.+?)(?:-|\.\.| to )(.+)", re.DOTALL)
+
+
+def group_label(text: str, labels: Mapping[str, str]) -> str:
+    """What a published value is called, from the labels of its codes; empty if they do not name all of it.
+
+    >>> edu = {"0": "none", "1": "primary", "3": "secondary", "9": "refused"}
+    >>> group_label("3", edu), group_label("0-3", edu), group_label("{1, 9}", edu), group_label("{0..3, missing}", edu)
+    ('secondary', 'none to secondary', 'primary, refused', 'none to secondary, missing')
+    >>> group_label("{1, 2}", edu), group_label("(other)", edu)
+    ('', '')
+    """
+    if text in labels:
+        return labels[text]
+    if text.startswith("{") and text.endswith("}"):
+        parts = [group_label(part, {"missing": "missing", **labels}) for part in text[1:-1].split(", ")]
+        return ", ".join(parts) if all(parts) else ""
+    ends = _RUN.fullmatch(text)
+    return " to ".join(labels[e] for e in ends.groups()) if ends and all(e in labels for e in ends.groups()) else ""
 
 
 def code_text(value: object, kind: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shoal.errors import HierarchyGapError, PolicyError
 from shoal.kernels.arrow import from_texts
-from shoal.kernels.codes import is_numeric
+from shoal.kernels.codes import group_label, is_numeric, label_texts
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, OnGap, Publishes, register_step
 from shoal.model.roles import Column
@@ -56,7 +56,16 @@ class MapValues(ExpressionStep):
         if self.renames_nothing and column.kind == "text" and (column.labels or column.user_missing):  # texts that are codes
             return replace(column, order=(), stored=None, former=None)
         made = replace(super()._column(column), grouped=True, order=self._order())
-        return replace(made, measure=column.measure if column.measure != "scale" else "ordinal")
+        measure = column.measure if column.measure != "scale" else "ordinal"
+        return replace(made, measure=measure, labels=self._named(label_texts(column)))
+
+    def _named(self, labels: Mapping[str, str]) -> dict[object, str]:
+        """What the groups that are named by their codes are called, where the codes have labels."""
+        codes: dict[str, list[str]] = {}
+        for key, target in zip(self.keys, self.targets, strict=True):
+            codes.setdefault(self.labels[target], []).append(key)
+        by_codes = {t: c for t, c in codes.items() if t in (c[0], f"{c[0]}-{c[-1]}", f"{c[0]} to {c[-1]}")} if labels else {}
+        return {t: label for t in by_codes if (label := group_label(t, labels))}
 
     @property
     def renames_nothing(self) -> bool:

@@ -169,7 +169,7 @@ ANSWERS = {
     ("bad_lines", "set-aside"): "Leave the lines that do not fit out, and count them",
     ("bad_lines", "refuse"): "Refuse such a file",
     ("quoted_empty", "text"): "Read them as empty texts",
-    ("tables", "keep"): "Read all rows as one table",
+    ("tables", "keep"): "Read the table as it stands",
     ("groups", "set-aside"): "Leave such headings out",
     ("groups", "keep"): "Read them as records",
     ("header", "1"): "The first line holds the names",

@@ -157,3 +157,41 @@ def test_a_short_text_with_a_few_control_characters_is_text(tmp_path: Path, raw:
     file = tmp_path / "t.csv"
     file.write_bytes(raw)
     assert len(shoal.open(file).schema.names) == 2
+
+
+ONE_WORD = {
+    "iso8859_2 cp1250 cp852": "Plzeň Győr Šibenik Gdańsk Košice muž Łódź Ústí mężczyzna Iaşi Őrség",
+    "cp1251 koi8_r cp866 iso8859_5": "Москва муж да ж",
+    "cp1253 iso8859_7": "Αθήνα άνδρας",
+    "cp1254": "İzmir Ağrı kadın",
+    "latin-1 mac_roman cp850": "Köln Müller José Weiß étudiant Señor Malmö Åsa",
+    "cp932 euc_jp": "山田 男",
+    "gb18030 big5": "北京 台北",
+    "cp949": "서울 남",
+    "cp1257": "Rīga Šiauliai",
+}
+
+
+@pytest.mark.parametrize("rows", [1, 30])
+@pytest.mark.parametrize(
+    ("page", "word"), [(page, word) for pages, words in ONE_WORD.items() for page in pages.split() for word in words.split()]
+)
+def test_one_word_is_read_right_or_asked_about(page: str, word: str, rows: int) -> None:
+    raw = ("name,town,age\n" + f"Anna,{word},34\nPiet,Delft,51\n" * rows).encode(page)
+    try:
+        found = raw.decode(guess_encoding(raw))
+    except UnknownEncodingError:
+        return
+    assert word in found
+
+
+@pytest.mark.parametrize("word", ["Köln", "Müller", "José", "Malmö", "Élodie", "Weiß"])
+def test_common_words_of_latin_1_are_not_asked_about(word: str) -> None:
+    assert guess_encoding(f"name,town,age\nAnna,{word},34\n".encode("latin-1")) == "latin-1"
+
+
+def test_names_in_korean_above_numbers_are_not_thai() -> None:
+    raw = ("날짜,지점,평균기온(℃),최저기온(℃),최고기온(℃)\n" + "1907-10-01,108,13.5,7.9,20.7\n" * 9).encode("cp949")
+    assert guess_encoding(raw) == "cp949"
+    for text in ("ชื่อ,จังหวัด\nสมชาย,กรุงเทพมหานคร\n", "name,town\nx,ภูเก็ต\ny,ขอนแก่น\nz,น้ำหนัก\n"):
+        assert guess_encoding(text.encode("cp874")) == "cp874"

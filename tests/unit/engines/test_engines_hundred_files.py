@@ -115,6 +115,7 @@ RIGHT: dict[str, str] = {
     "a total in another column": text([NAMES, *PEOPLE, ["", *TOTAL[:1], *TOTAL[2:]]]),
     "a line and a total": text([NAMES, *PEOPLE, ["-----"] * 6, TOTAL]),
     "a total and statistics": text([NAMES, *PEOPLE, TOTAL, ["SD", "", "11", "", "9000", ""], ["Min", "", "29", "", "21000", ""]]),
+    "a total in Japan": text([NAMES, *PEOPLE, ["合　計", *TOTAL[1:]]]),
     "sums without a label": text([NAMES, *PEOPLE, ["", "", "259", "", "205876.60", ""]]),
     "means without a label": text([NAMES, *PEOPLE, ["", "", "43.17", "", "34312.77", ""]]),
     "empty rows below": BASE + ",,,,,\n" * 5,
@@ -123,6 +124,9 @@ RIGHT: dict[str, str] = {
     "a source": BASE + "Source: the hospital\n",
     "a quoted source": BASE + '"Source: CBS, 2024"\n',
     "a star": BASE + "* provisional figures\n",
+    "letters of notes": BASE + "a) provisional\nb) estimated\n",
+    "letters of notes and empty cells": BASE + "a) provisional,,,,,\nb) estimated,,,,,\n",
+    "a table of a page of text": text([["", *r, ""] for r in [NAMES, *PEOPLE]], "|"),
 }
 
 
@@ -198,6 +202,37 @@ ASKED: dict[str, tuple[str, str]] = {
     "wide gaps": ("\n".join("".join(c.ljust(16) for c in r) for r in [NAMES, *with_town("Den Haag")]) + "\n", "delimiter=SIGN"),
     "keys and values": ("name: Anna\nage: 34\n\nname: Piet\nage: 51\n", "delimiter=SIGN"),
     "a comment like the names": ("# made by x\n#" + BASE, "comment="),
+    "columns in rows": (text(zip(*[NAMES, *PEOPLE], strict=True)), "tables=keep if each row is a record"),
+    "columns in rows, records numbered": ("age,1,2,3,4\npay,2100,3250,4012,3275\nlength,160,180,170,175\n", "look like columns"),
+    "columns in rows, records named": (
+        "id,P1,P2,P3\nage,34,51,29\nsex,f,m,f\nborn,1990-05-01,1973-11-12,1995-02-28\n",
+        "look like columns",
+    ),
+    "one record in rows": ("name,Anna\nage,34\ntown,Utrecht\nsex,f\nincome,2100\n", "look like columns"),
+    "settings": ("[person]\nname = Anna\nage = 34\n\n[other]\nname = Piet\n", "holds settings"),
+    "settings with commas": ("name=Smit, Anna\nage=34\ntown=Utrecht, NL\n", "holds settings"),
+    "yaml": ("name: Anna\nage: 34\n---\nname: Piet\nage: 51\n", "holds settings"),
+    "the rest of a file": ("recht,34,f,21000.50,1990-05-01\n" + text(PEOPLE[1:]), "line 2"),
+    "the rest of a record": ("0.50,1990-05-01\n" + text(PEOPLE[1:]), "header=false"),
+    "a table above": ("ward,beds,open\nA,3,yes\nB,4,no\n\n" + BASE, "tables=keep"),
+    "another table above, no empty line": (
+        "measure,n,mean,sd,min,max\nage,6,43,11,29,62\nincome,6,34312,9000,21000,51200\n" + BASE,
+        "tables=keep",
+    ),
+    "names in the middle": (text([*PEOPLE[:3], NAMES, *PEOPLE[3:]]), "tables=keep"),
+    "names at the end": (text([*PEOPLE, NAMES]), "tables=keep"),
+    "one text in the last row": (text([NAMES, *PEOPLE, ["Provisional", *[""] * 5]]), "notes=set-aside"),
+    "a Korean total": ("경찰서,수\n부산강서,9\n부산금정,5\n부산남부,7\n총 합계,23\n", "totals=set-aside"),
+    "names in two rows": (
+        ",,town,town,town\n,,A,B,C\n1,people,566,626,491\n2,places,22,26,12\n3,wards,4,3,2\n",
+        "header=N",
+    ),
+    "names in two rows, and flags": (
+        "Stock of cars\n,Cars,,Lorries,\n,number,,number,\n2001-01-01,374,e,437,e\n2002-01-01,381,e,440,e\n",
+        "header=N",
+    ),
+    "a drawn table": ("+------+-----+\n| name | age |\n+------+-----+\n| Anna | 34  |\n+------+-----+\n", "drawn with lines"),
+    "latex": ("\\begin{tabular}{ll}\nname & age \\\\\nAnna & 34 \\\\\n\\end{tabular}\n", "holds LaTeX"),
     "json": ('[{"name": "Anna"}]', "holds JSON"),
     "a page": ("<!DOCTYPE html>\n<html><body>Not found</body></html>\n", "holds HTML"),
     "a table of a page": ("<table><tr><td>name</td></tr></table>\n", "holds HTML"),
@@ -225,6 +260,9 @@ def test_text_files_that_are_asked_about(tmp_path: Path, name: str) -> None:
         ("headings of groups", {"groups": "keep"}, 8),
         ("no names, texts only", {"header": False}, 6),
         ("no names, texts only", {"header": 1}, 5),
+        ("columns in rows", {"tables": "keep"}, 5),
+        ("a table above", {"tables": "keep"}, 6),
+        ("one text in the last row", {"notes": "set-aside"}, 6),
         ("an n", {"totals": "keep"}, 7),
         ("an n", {"totals": "set-aside"}, 6),
         ("a sign of another kind", {"delimiter": "§"}, 6),
@@ -280,6 +318,8 @@ SHEETS: dict[str, tuple[Rows, str]] = {
     "headings of groups": ([NAMES, FIRST, *TYPED[:3], ["Ward B"], *TYPED[3:]], "groups=set-aside"),
     "a legend below": ([NAMES, *TYPED, [], ["Legend"], ["f", "female"], ["m", "male"]], "notes=set-aside"),
     "a count below": ([NAMES, *TYPED, ["n =", 6]], "notes=set-aside"),
+    "columns in rows": ([list(r) for r in zip(*[NAMES, *TYPED], strict=True)], "look like columns"),
+    "a table above": ([["ward", "beds", "open"], ["A", 3, "yes"], ["B", 4, "no"], [], NAMES, *TYPED], "tables=keep"),
     "no names, texts only": ([[r[0], r[3]] for r in TYPED], "header=false"),
     "lines of a text file": ([[",".join(r)] for r in [NAMES, *PEOPLE]], "several fields each"),
     "nothing": ([], "is empty"),
@@ -312,3 +352,28 @@ def test_the_answer_for_a_legend_and_durations_beyond_a_day(tmp_path: Path) -> N
     book.save(tmp_path / "t.xlsx")
     assert len(opened(tmp_path / "t.xlsx", notes="set-aside")[1]) == 6
     assert len(opened(tmp_path / "t.xlsx", notes="keep")[1]) == 9
+
+
+@pytest.mark.parametrize(
+    ("below", "merged", "asked"),
+    [
+        ([[], ["These figures are provisional and will be revised."]], ["A9:F9"], ""),
+        ([[], ["These figures are provisional and will be revised."], ["Source: the ward."]], ["A9:F9", "A10:F10"], ""),
+        ([["These figures are provisional and will be revised."]], ["A8:F9"], ""),
+        ([["Provisional"]], ["A8:F8"], "notes=set-aside"),
+        ([[], ["Note", "a: provisional"], [None, "b: estimated"]], ["B9:F9", "B10:F10"], "notes=set-aside"),
+        ([["Bo", "Ede", 30, "m", 1000.5]], ["B7:B8"], "merged cells below its names"),
+    ],
+)
+def test_merged_cells_in_notes(tmp_path: Path, below: Rows, merged: list[str], asked: str) -> None:
+    book = openpyxl.Workbook()
+    for row in [NAMES, *TYPED, *below]:
+        book.active.append(row)
+    for cells in merged:
+        book.active.merge_cells(cells)
+    book.save(tmp_path / "t.xlsx")
+    if asked:
+        with pytest.raises(UnreadableError, match=asked):
+            opened(tmp_path / "t.xlsx")
+    else:
+        assert len(opened(tmp_path / "t.xlsx")[1]) == 6

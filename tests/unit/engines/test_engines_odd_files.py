@@ -233,7 +233,7 @@ def test_empty_lines_inside_texts_of_a_long_file_are_no_other_table(tmp_path: Pa
 
 
 def test_signs_of_windows_far_below_in_a_long_file(tmp_path: Path) -> None:
-    lines = [[f"Zoë {i}", "naïve"] for i in range(30_000)]
+    lines = [[f"Zoë {i}", ("naïve", "café", "müde")[i % 3]] for i in range(30_000)]
     (tmp_path / "t.csv").write_bytes(text([["name", "note"], *lines, ["Eva", "5 – 6"]]).encode("cp1252"))
     with shoal.open(tmp_path / "t.csv") as table:
         assert table.source["encoding"] == "cp1252"

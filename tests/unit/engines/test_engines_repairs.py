@@ -306,6 +306,20 @@ def test_marks_between_thousands_and_brackets(tmp_path: Path, texts: list[str], 
     assert [r["amount"] if isinstance(r["amount"], str) else float(r["amount"]) for r in rows] == numbers
 
 
+def test_blanks_around_delimiters_and_brackets(tmp_path: Path) -> None:
+    rows, _ = read(csv(tmp_path, "who , pay , big ", *(f"x{i} , {p} , {b} " for i, (p, b) in enumerate(BRACKETS))))
+    assert [float(r["pay"]) for r in rows] == [-12.5, 3.1, 7.25]
+    assert [int(r["big"]) for r in rows] == [1250, 980, 12000]
+
+
+BRACKETS = [("(12.50)", "1\u2009250"), ("3.10", "980"), ("7.25", "12\u2009000")]
+
+
+def test_a_comment_does_not_change_the_plan_of_other_repairs(tmp_path: Path) -> None:
+    _, source = read(csv(tmp_path, "# made by x", HEAD, *BODY, "", "Source: the ward"))
+    assert source["plan"] == {"notes": "set-aside", "comment": "#"}
+
+
 def test_a_late_number_with_other_marks_is_reported(tmp_path: Path) -> None:
     file = csv(tmp_path, "who;amount", *(f"x{i};1\u2009{i % 900 + 100}" for i in range(20_001)), "y;1\u200912")
     with shoal.open(file) as table, pytest.raises(UnreadableError, match="1 record"):

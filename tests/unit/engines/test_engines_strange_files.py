@@ -336,9 +336,7 @@ def test_spss_numbers_declared_whole_that_are_not(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [1.0] * 1_100 + [1.5]})
     pyreadstat.write_sav(frame, tmp_path / "t.sav", variable_format={"x": "F8.0"})
-    with pytest.raises(UnreadableError, match="begins as integer"):
-        counted(tmp_path / "t.sav", "x")
-    assert counted(tmp_path / "t.sav", "x", types={"x": "float"}) == {1.0: 1_100, 1.5: 1}
+    assert counted(tmp_path / "t.sav", "x") == {1.0: 1_100, 1.5: 1}
 
 
 def test_lettered_missing_values_of_stata_stay_apart(tmp_path: Path) -> None:
@@ -419,3 +417,17 @@ def test_workbooks_that_are_not_what_they_seem(tmp_path: Path, monkeypatch: pyte
     for content in (laugh, b"<broken"):
         with pytest.raises(UnreadableError, match="not a readable"):
             open_table(workbook_with(tmp_path / "broken.xlsx", content, good)).n_rows()
+
+
+def test_an_old_stata_file_in_another_code_page_is_asked_about(tmp_path: Path) -> None:
+    pyreadstat = pytest.importorskip("pyreadstat")
+    pandas = pytest.importorskip("pandas")
+    file = tmp_path / "t.dta"
+    for word, page, asked in (("Łódź", "cp1250", True), ("Köln", "cp1252", False)):
+        frame = pandas.DataFrame({"town": ["QxYz", "Ede"] * 20, "s": [1.0, 2.0] * 20})
+        pyreadstat.write_dta(frame, str(file), version=10, variable_value_labels={"s": {1: "kobieta QxYz", 2: "man"}})
+        file.write_bytes(file.read_bytes().replace(b"QxYz", word.encode(page)))
+        if asked:
+            with pytest.raises(UnreadableError, match="encoding=cp1250"):
+                counted(file, "town")
+        assert counted(file, "town", **({"encoding": page} if asked else {})) == {word: 20, "Ede": 20}

@@ -18,7 +18,7 @@ from shoal.cli._releases import write_draft
 from shoal.errors import RoleError, UsageError
 from shoal.release.plan.loss_limits import blank_columns, blank_shares, mean_share
 from shoal.release.plan.prepare import prepare
-from shoal.release.plan.starting_plans import MOST_BLANK, NEARLY_ALL, first_plan
+from shoal.release.plan.starting_plans import MOST_BLANK, NEARLY_ALL, StoppedDraftError, first_plan
 from shoal.release.policy.draft import AMOUNT_KNOWN, BEST, MANY, amounts_as_known, draft_policy
 from shoal.release.policy.policy import Policy
 
@@ -360,4 +360,33 @@ def test_a_draft_that_is_stopped_keeps_what_was_found(
     with pytest.raises(KeyboardInterrupt):
         _releases.write_draft(str(table), target, {}, {}, as_json=False)
     assert "age" in Policy.load(target).quasi
-    assert ("The last plan" if plans else "No plan") in capsys.readouterr().err
+    assert ("The best plan" if plans else "No plan") in capsys.readouterr().err
+
+
+def test_a_draft_that_is_stopped_inside_a_search_keeps_the_best_plan_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan with one level per column is known when the local recoding is interrupted."""
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shoal.release.plan.decide.local_recoding", stopped)
+    with pytest.raises(StoppedDraftError) as caught:
+        first_plan(shoal.open(people(1000, 3)), Policy.of(**ROLES))
+    assert caught.value.best.method == "lattice"
+    assert 0 < caught.value.best.loss <= 1
+    monkeypatch.setattr("shoal.release.plan.decide._one_level", stopped)
+    with pytest.raises(KeyboardInterrupt) as early:
+        first_plan(shoal.open(people(1000, 3)), Policy.of(**ROLES))
+    assert not isinstance(early.value, StoppedDraftError)
+
+
+def test_a_plan_for_all_columns_or_none_tries_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.release.plan import starting_plans
+
+    tried = []
+    real = starting_plans.decide
+    monkeypatch.setattr(starting_plans, "decide", lambda *a, **k: tried.append(1) or real(*a, **k))
+    monkeypatch.setattr(starting_plans, "MOST_BLANK", -1.0)
+    found = first_plan(shoal.open(people(1000, 3)), Policy.of(**ROLES), whole=True)
+    assert len(tried) == 1
+    assert len(found.left_out) == 1

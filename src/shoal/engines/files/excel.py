@@ -32,13 +32,12 @@ from shoal.engines.files.layout import (
     Row,
     doubt,
     filled,
-    first_is_record,
     heading_line,
     import_ids,
     lay_out,
     names_at,
-    names_recur,
     need_modes,
+    notes_from,
     numbered_names,
     repairs_of,
     says_nothing,
@@ -46,6 +45,7 @@ from shoal.engines.files.layout import (
     several_in_one,
 )
 from shoal.engines.files.packing import require_option
+from shoal.engines.files.shape import first_is_record, kind_of, names_recur, strange_shape, table_above
 from shoal.engines.files.statistical.read import need_range
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column, nearest
 from shoal.kernels.arrow import seconds, wall_clock
@@ -79,7 +79,7 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         sheet, others = _chosen(book, options.get("sheet"), path)
         rows = [r if any(c != "" for c in r) else [] for r in sheet.to_python()]
         start = sheet.start[0] if sheet.start else 0
-        errors, hidden = _check_cells(sheet, start + names_at(rows) + 1, path)
+        errors, hidden = _check_cells(sheet, start + names_at(rows) + 1, start + notes_from(rows), path)
     own, body, labels, header, aside, above = _table_rows(rows, start, str(sheet.name), path, options)
     names = numbered_names(own, options)
     check_names(names, table=path.name)
@@ -132,7 +132,7 @@ def _table_rows(
     rows = rows[max(0, skip - start) :] if said else rows
     at = 0 if said else names_at(rows)
     above = sum(1 for r in rows[:at] if r)
-    rows = rows[at:]
+    over, rows = rows[:at], rows[at:]
     held = [r for r in rows if r]
     if not held:
         raise UnreadableError(f"sheet '{sheet}' of '{path.name}' is empty.", hint="Its first row must hold the names.")
@@ -153,7 +153,11 @@ def _table_rows(
     body = held[1:] if has_names else held
     if has_names and header is None and names_recur(first, body):
         raise doubt("header", path.name)
-    layout = lay_out(body, rows, width, whole=True, names=first).settled(options, path.name)
+    layout = lay_out(body, rows, width, whole=True, names=first)
+    shape = strange_shape(first, [r for r in body if tuple(r) != layout.again], rows, over, whole=True)
+    value = kind_of(held[0][0]) not in ("text", "")
+    parts = header is None and at > 0 and value and first_is_record(held) and any(len(filled(r)) > 1 for r in over)
+    layout = layout.asking([shape, "tables" if table_above(over) else "", "heading" if parts else ""]).settled(options, path.name)
     aside: Counter[str] = Counter()
     kept = []
     for i, row in enumerate(body):
@@ -260,11 +264,9 @@ def _holds_table(sheet: Any) -> bool:
     return wide > 1 and 2 * wide > len(rows)
 
 
-def _check_cells(sheet: Any, above: int, path: Path) -> tuple[int, int]:
+def _check_cells(sheet: Any, above: int, below: int, path: Path) -> tuple[int, int]:
     """Refuse cells that look filled to people and empty to programs; how many hold an error, and how many rows are hidden."""
-    end = sheet.end  # a last row that is one cell is a note below the table
-    note = ((end[0], sheet.start[1]), end) if end is not None else None
-    merged = sum(1 for cells in sheet.merged_cell_ranges or () if cells[1][0] >= above and cells != note)
+    merged = sum(1 for first, last in sheet.merged_cell_ranges or () if last[0] >= above and first[0] < below)
     text = _part_of(path, str(sheet.name))
     formulas = len(_UNCOMPUTED.findall(text)) if b"<f" in text else 0
     if formulas or merged:

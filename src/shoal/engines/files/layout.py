@@ -9,9 +9,8 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +39,17 @@ _TOTAL = re.compile(
     r"(grand|sub|overall|all|column)?[ -]?totals?( (général|general|geral|generale))?"
     r"( ?\(?(of|n ?=|rows|records|for)?[ \d,.]*\)?)?"
 )
-_DASHES = frozenset(["", "-", "–", "—", "―", "n/a", "na", "none", "."])
+DASHES = frozenset(["", "-", "–", "—", "―", "n/a", "na", "none", "."])
 _BRACKETED = re.compile(r"\([^()]{1,15}\)|\[[^\[\]]{1,15}\]|<[^<>]{1,15}>")
 _AMOUNT = re.compile(r"[-+(]?[ \u00a0\u202f\d.,']*\d[ \u00a0\u202f\d.,']*(e[-+]?\d+)?[)%]?", re.IGNORECASE)
-_YEAR = re.compile(r"(19|20)\d\d")
-_VALUE = re.compile(r"-?\d+([.,]\d+)?([eE][+-]\d+)?|\d{4}-\d\d-\d\d")
+YEAR = re.compile(r"(19|20)\d\d")
+VALUE = re.compile(r"-?\d+([.,]\d+)?([eE][+-]\d+)?|\d{4}-\d\d-\d\d")
 _RULE = re.compile(r"([-=_─═+|])\1{2,}[-=_─═+|]*")
 _NOTE = re.compile(
     r"[*†‡©]|(source|notes?|nb|n\.b\.|footnotes?|legend|key|remarks?|comments?|disclaimer|copyright|prepared by|generated|"
     r"exported|created|downloaded|printed|last updated?|end of|quelle|anmerkung|hinweis|stand|fußnote|bron|noot|fuente|nota|"
-    r"fonte|remarque|источник|примечание|注|出典|出所|資料|资料|来源|备注|주)\b|\(?n ?= ?\d|\(\d+ rows?\)",
+    r"fonte|remarque|источник|примечание|注|出典|出所|資料|资料|来源|备注|주)\b|\(?n ?= ?\d|\(\d+ rows?\)|"
+    r"\(?[a-z]\) |\(?\d\) |[¹²³⁴⁵⁶⁷⁸⁹]",
     re.IGNORECASE,
 )
 MOST_ABOVE = 60
@@ -77,12 +77,20 @@ class Layout:
     numeric: tuple[bool, ...] = ()
     usual: int = 0
 
+    def asking(self, sorts: Iterable[str]) -> Layout:
+        """The same with questions about the shape of the table, which come first."""
+        shape = dict.fromkeys(sorted({*sorts} - {""}, reverse=True), ())
+        rows = {sort: places for sort, places in self.doubtful.items() if not (shape and sort == "notes")}
+        return replace(self, doubtful={**shape, **rows})
+
     def settled(self, options: Mapping[str, Any], table: str) -> Layout:
         """As the options of ``--read`` have it; a doubtful row that they do not settle is asked about."""
         units, totals, groups, last = self.units, self.totals, options.get("groups") == "set-aside", dict(self.last)
         for sort, places in self.doubtful.items():
-            if options.get(sort) is None:
+            if options.get(_SETTLED_BY.get(sort, sort)) is None:
                 raise doubt(sort, table)
+            if sort in _SETTLED_BY:
+                continue
             if options[sort] == "set-aside" and sort == "units":
                 units = True
             elif options[sort] == "set-aside":
@@ -164,7 +172,7 @@ def _like_names(row: Row, width: int) -> bool:
     if len(row) != width or len(texts) < max(2 if width > 2 else 1, 0.6 * width) or len(texts) == 1 < width:
         return False
     amounts = [t for t in texts if is_amount(t)]
-    return 2 * len(amounts) <= len(texts) or (not is_amount(texts[0]) and all(_YEAR.fullmatch(t) for t in amounts))
+    return 2 * len(amounts) <= len(texts) or (not is_amount(texts[0]) and all(YEAR.fullmatch(t) for t in amounts))
 
 
 def _like_note_above(row: Row, width: int, *, blank: bool) -> bool:
@@ -200,44 +208,6 @@ def numeric_columns(rows: Sequence[Row], width: int) -> list[bool]:
     return out
 
 
-def stacked(rows: Sequence[Row]) -> bool:
-    """Whether another table stands below the first: other names after an empty row, above columns of numbers.
-
-    >>> stacked([["a", "b"], ["x", "1"], [], ["c", "d"], ["y", "2"], ["z", "3"]])
-    True
-    """
-    for i in range(2, len(rows) - 2):
-        if any(map(text_of, rows[i - 1])):
-            continue
-        row, below = rows[i], rows[i + 1 : i + 1 + HEAD_ROWS]
-        texts = filled(row)
-        if len(texts) < 2 or len(set(texts)) < len(texts) or any(map(is_amount, row)):
-            continue
-        below = below[: next((n for n, r in enumerate(below) if not filled(r)), len(below))]
-        words = [n for n, c in enumerate(row) if (t := text_of(c).casefold()) and t not in MISSING_WORDS | _DASHES]
-        numeric = any(_column_of_numbers([r[n] for r in below if len(r) > n]) for n in words)
-        if len(below) > 1 and numeric and len(words) == len(texts) and tuple(row) != tuple(rows[0]):
-            return True
-    return False
-
-
-def beside(names: Row, body: Sequence[Row]) -> bool:
-    """Whether another table stands beside the first: names behind an empty column, over less than half or twice as many rows.
-
-    >>> beside(["a", "b", "", "c", "d"], [["x", 1, "", "u", 3], ["y", 2, "", "", ""], ["z", 4, "", "", ""]])
-    True
-    """
-    last = [max((i for i, r in enumerate(body) if len(r) > n and text_of(r[n])), default=-1) for n in range(len(names))]
-    gaps = [n for n, name in enumerate(names) if not text_of(name) and last[n] < 0]
-    for gap in gaps:
-        sides = [[last[n] for n in side if text_of(names[n])] for side in (range(gap), range(gap + 1, len(names)))]
-        if min(map(len, sides)) > 1:
-            short, long = sorted(1 + max(side) for side in sides)
-            if 0 < 2 * short < long:
-                return True
-    return False
-
-
 def lay_out(body: Sequence[Row], tail: Sequence[Row], width: int, *, whole: bool, names: Row = ()) -> Layout:
     """What of the rows below the names is not a record. ``tail``: the last rows and blank ones; ``whole``: ``body`` has all."""
     again = tuple(names) if len(filled(names)) > 1 and any(tuple(r) == tuple(names) for r in body) else ()
@@ -248,8 +218,6 @@ def lay_out(body: Sequence[Row], tail: Sequence[Row], width: int, *, whole: bool
     sizes = sorted(len(filled(r)) for r in body[:200])
     usual = sizes[len(sizes) // 2]
     units, doubtful = _units(body, numeric)
-    if names and (stacked(tail) or (whole and beside(names, body))):
-        doubtful["tables"] = ()
     if usual > 2 and _heads_group(body[0]):
         doubtful["groups"] = ()
     last, below = _notes_below(tail, width)
@@ -267,7 +235,7 @@ def lay_out(body: Sequence[Row], tail: Sequence[Row], width: int, *, whole: bool
                 last[place] = "totals"
             elif not (whole and unlabelled):
                 doubtful["totals"] = (place,)
-        elif "tables" not in doubtful and (notes := _may_be_notes(below, numeric, usual, width)):
+        elif notes := _may_be_notes(below, numeric, usual, width):
             doubtful["notes"] = range(place, place - notes, -1)
     return Layout(units, totals, rules, False, again, last, doubtful, tuple(numeric), usual)
 
@@ -281,9 +249,7 @@ def _units(body: Sequence[Row], numeric: Sequence[bool]) -> tuple[bool, dict[str
         return False, {}
     cells = [text_of(c).casefold() for c in first]
     over_numbers = [c for c, is_numeric in zip(cells, numeric, strict=True) if is_numeric]
-    if any(_is_unit(c) and (len(c) > 1 or c in "%$€£¥") for c in over_numbers) and all(
-        c in _DASHES or _is_unit(c) for c in cells
-    ):
+    if any(_is_unit(c) and (len(c) > 1 or c in "%$€£¥") for c in over_numbers) and all(c in DASHES or _is_unit(c) for c in cells):
         return True, {}
     words = [c for c in over_numbers if c and c not in MISSING_WORDS]
     return False, {"units": ()} if len(words) == len(over_numbers) > 1 else {}
@@ -309,7 +275,9 @@ def is_totals_word(text: str) -> bool:
     [True, True, True, True, True, False, False]
     """
     bare = text.casefold().strip(" :.*#=_-").strip()
-    return bare in TOTALS or bare.startswith(_SUBTOTALS) or ("total" in bare and _TOTAL.fullmatch(bare) is not None)
+    if "".join(bare.split()) in TOTALS:  # in East Asia with blanks between: 合　計
+        return True
+    return bare.startswith(_SUBTOTALS) or ("total" in bare and _TOTAL.fullmatch(bare) is not None)
 
 
 def _may_be_totals(row: Row, body: Sequence[Row], numeric: Sequence[bool]) -> bool:
@@ -371,6 +339,8 @@ def _may_be_notes(rows: Sequence[Row], numeric: Sequence[bool], usual: int, widt
     if usual > 3 and len(block) < min(len(rows), 50) and all(2 * len(filled(r)) <= usual for r in block):
         return len(block)
     row, texts = block[0], filled(block[0])
+    if len(texts) == 1 and len(row) == width and usual > 3 and all(len(filled(r)) > 1 for r in rows[-200:-1] if filled(r)):
+        return 1
     if len(texts) > max(1, usual // 3) or len(row) != width or width < 4 or usual < 2 or all(map(is_amount, texts)):
         return 0
     others = [r for r in rows[-200:-1] if len(r) == width]
@@ -380,6 +350,24 @@ def _may_be_notes(rows: Sequence[Row], numeric: Sequence[bool], usual: int, widt
         if text_of(c)
     )
     return int(misfit or (len(texts) == 1 and len(texts[0].split()) > 3))
+
+
+def notes_from(rows: Sequence[Row]) -> int:
+    """The row at which the notes below a table begin: the last rows that have one filled cell, or two below an empty row.
+
+    They are set aside or asked about; cells that are merged there hide no value.
+
+    >>> notes_from([["a", "b", "c"], ["x", 1, 2], ["y", 3, 4], [], ["Note", "z", ""], ["w", "", ""]]), notes_from([["a", "b"]])
+    (4, 1)
+    """
+    at = start = len(rows)
+    while at > 1 and len(filled(rows[at - 1])) < 2:
+        at -= 1
+        start = at if filled(rows[at]) else start
+    end = at
+    while at > 1 and 0 < len(filled(rows[at - 1])) < 3:
+        at -= 1
+    return at if at < end and at > 1 and not filled(rows[at - 1]) else start
 
 
 def is_blank(row: Row) -> bool:
@@ -447,12 +435,16 @@ def need_modes(options: Mapping[str, Any]) -> None:
             raise UsageError(f"{name} cannot be '{options[name]}'.", hint=f"Expected {' or '.join(known)}.")
 
 
+_SETTLED_BY = {"transposed": "tables", "heading": "header"}
+"""Options that settle questions of another name."""
 QUESTIONS = {
+    "heading": "the names of {table} do not stand in one row.",
     "totals": "the last row of {table} is labelled as a total, but is filled like a record.",
     "units": "the first row of {table} has words above columns of numbers: units or labels, or a record.",
     "notes": "the last rows of {table} have few filled cells: notes, or records.",
     "groups": "the first row of {table} has one text only: the heading of a group of records, or a record.",
-    "tables": "{table} holds several tables: other names stand below an empty row or beside an empty column.",
+    "tables": "{table} holds several tables, or its names stand below records: names stand inside it or beside an empty column.",
+    "transposed": "the rows of {table} look like columns: each has values of one kind; the columns have several.",
 }
 
 
@@ -460,9 +452,15 @@ def doubt(sort: str, table: str) -> UnreadableError:
     """The question that a doubtful row asks."""
     if sort == "header":
         return UnreadableError(
-            f"the first row of '{table}' may be a record: its texts stand again below in the same columns.",
+            f"the first row of '{table}' may be a record: it has values, or texts that stand again below in the same columns.",
             hint="Pass --read header=false if it is a record, or --read header=1 if it holds the names.",
         )
+    if sort == "heading":
+        hint = "Pass --read header=N with the line that holds the names, or write one row of names."
+        return UnreadableError(QUESTIONS[sort].format(table=f"'{table}'"), hint=hint)
+    if sort == "transposed":
+        hint = "Swap rows and columns in a spreadsheet program and save it, or pass --read tables=keep if each row is a record."
+        return UnreadableError(QUESTIONS[sort].format(table=f"'{table}'"), hint=hint)
     if sort == "tables":
         hint = "Save each table in a file or sheet of its own, or pass --read tables=keep to read all as one."
         return UnreadableError(QUESTIONS[sort].format(table=f"'{table}'"), hint=hint)
@@ -523,7 +521,7 @@ def repairs_of(
         if n:
             key, value, other = _REPAIRS[sort][0]
             what = _REPAIRS[sort][1].format(n=f"{n:,}", s="s" if n > 1 else "").replace("around", "below")
-            options[key] = comment or value
+            options[key] = (comment or value) if key == "comment" else value
             lines.append(f"Set aside {what} ({key}={options[key]}). Overrule with --read {key}={other}.")
     if options.get("quoted_empty") == "missing":
         lines.append('Read quoted empty fields ("") as missing. Overrule with --read quoted_empty=text.')
@@ -538,48 +536,6 @@ def repairs_of(
         lines.append(f"Numbered doubled names: {shown}. Refuse them with --read rename_duplicates=false.")
     found = {"set_aside": dict(aside), "renamed": dict(renamed), "plan": options, "repairs": lines}
     return {name: value for name, value in found.items() if value}
-
-
-def first_is_record(rows: Sequence[Row]) -> bool:
-    """Whether the first row of a sheet is a record: it holds a number or date, and no word stands above numbers.
-
-    Years beside words may be names, as those of a table of counts are, unless years stand below them too.
-
-    >>> first_is_record([[3.0, "Anna"], [4.0, "Ben"]]), first_is_record([["no", "who"], [4.0, "Ben"]])
-    (True, False)
-    >>> first_is_record([["town", "2001"], ["A", "12"]]), first_is_record([["Anna", "1990"], ["Ben", "1985"]])
-    (False, True)
-    """
-    first, below = rows[0], rows[1 : HEAD_ROWS + 1]
-    numbers = [isinstance(c, int | float | date) or _VALUE.fullmatch(text_of(c)) is not None for c in first]
-    held = [[c, *(r[i] for r in below if len(r) > i and text_of(r[i]))] for i, c in enumerate(first) if numbers[i]]
-    years = all(_is_year(column[0]) and not all(map(_is_year, column[1:])) for column in held)
-    if not below or not any(numbers) or (years and not all(numbers)):
-        return False
-    words = [i for i, c in enumerate(first) if text_of(c) and not numbers[i]]
-    return not any(_column_of_numbers([r[i] for r in below if len(r) > i]) for i in words)
-
-
-def _is_year(cell: Any) -> bool:
-    return _YEAR.fullmatch(text_of(cell).removesuffix(".0")) is not None
-
-
-def names_recur(names: Row, body: Sequence[Row]) -> bool:
-    """Whether the names may be a record: they stand again below in a third of the columns, and none stands above numbers.
-
-    A column that repeats its name only, as boxes that were ticked do, shows nothing.
-
-    >>> names_recur(["Anna", "f"], [["Piet", "m"], ["Eva", "f"]]), names_recur(["name", "tea"], [["Piet", "tea"], ["Eva", ""]])
-    (True, False)
-    """
-    below = [r for r in body[:2000] if tuple(r) != tuple(names)]
-    recur = 0
-    for i, name in enumerate(map(text_of, names)):
-        values = {text for r in below if len(r) > i and (text := text_of(r[i]))}
-        if values and all(map(is_amount, values)):
-            return False
-        recur += name in values and len(values) > 1
-    return recur > 0 and 3 * recur >= len(filled(names))
 
 
 _IMPORT_ID = re.compile(r"\{['\"]ImportId['\"]")
@@ -623,9 +579,9 @@ def second_heading(rows: Sequence[Sequence[Any]]) -> bool:
         return False
     if len({str(c) for c in second}) < len(second) and says_nothing(first):
         return False  # labels may be the same twice, names not
-    if all((t := text_of(c).casefold()) in _DASHES or _is_unit(t) for c in second):
+    if all((t := text_of(c).casefold()) in DASHES or _is_unit(t) for c in second):
         return False
-    numeric = [i for i in range(len(second)) if _column_of_numbers([row[i] for row in below if len(row) > i])]
+    numeric = [i for i in range(len(second)) if column_of_numbers([row[i] for row in below if len(row) > i])]
     if any(text_of(second[i]).casefold() in MISSING_WORDS for i in numeric) or (len(numeric) < 2 and not says_nothing(first)):
         return False  # a record whose numbers are missing is not a heading
     return len(numeric) >= 0.5 * len(second)
@@ -641,6 +597,6 @@ def says_nothing(names: Sequence[Any]) -> bool:
     return bare > 0.6 * len(names)
 
 
-def _column_of_numbers(cells: Sequence[Any]) -> bool:
+def column_of_numbers(cells: Sequence[Any]) -> bool:
     held = [c for c in cells if text_of(c)]
     return bool(held) and all(is_amount(c) for c in held)

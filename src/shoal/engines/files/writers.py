@@ -18,7 +18,7 @@ from shoal.engines.files.excel import write_excel
 from shoal.engines.files.formats import ENDINGS
 from shoal.engines.files.jsonl import write_jsonl
 from shoal.engines.files.packing import asked, ending
-from shoal.engines.files.statistical.write import write_spss, write_stata, write_transport
+from shoal.engines.files.statistical.write import Codes, write_spss, write_stata, write_transport
 from shoal.errors import UsageError
 from shoal.model.roles import Column
 
@@ -61,8 +61,10 @@ def write_file(
     raw: bool = False,
     hidden: frozenset[str] = frozenset(),
     delimiter: str = "",
-) -> None:
+) -> Codes:
     """Write all batches to ``path``, whole or not at all. ``columns`` carry the labels for SPSS and Stata.
+
+    The answer has the codes that are new in such a file.
 
     Of the columns ``hidden`` only labels of values that are written are written. ``delimiter`` is that of a CSV file, where it is
     not the usual one of its ending.
@@ -71,7 +73,7 @@ def write_file(
     delimiter = delimiter or ("\t" if last in (".tsv", ".tab") else ",")
     tables = blocks(schema, batches, TEXT_ROWS if format in PACKABLE else BLOCK_ROWS)
     with atomic(path) as out:
-        writers: dict[str, Callable[[], None]] = {
+        writers: dict[str, Callable[[], Codes | None]] = {
             "csv": lambda: write_csv(out, schema, tables, raw=raw, delimiter=delimiter, packing=packing),
             "parquet": lambda: _parquet(out, schema, tables),
             "jsonl": lambda: write_jsonl(out, schema, tables, packing=packing),
@@ -81,7 +83,7 @@ def write_file(
             "stata": lambda: write_stata(out, tables, columns, hidden),
             "sas": lambda: write_transport(out, tables, columns, hidden),
         }
-        writers[format]()
+        return writers[format]() or {}
 
 
 def blocks(schema: Any, batches: Iterator[Any], rows: int = BLOCK_ROWS) -> Iterator[Any]:

@@ -16,6 +16,7 @@ from shoal.engines.connect import connect
 from shoal.engines.core.base import Engine
 from shoal.engines.core.kinds import no_rows
 from shoal.engines.core.stored_types import can_be_former, former_fits, restored, stored_or_decoded, with_former
+from shoal.engines.files.statistical.write import Codes
 from shoal.engines.files.writers import write_file
 from shoal.engines.recode.spill import KEY, Held, shuffled
 from shoal.engines.recode.sql import Rows, facts, final, hashed
@@ -52,10 +53,10 @@ class Job:
         cells = ["h"] if self.rows is not None and self.rows.cells else []
         self.flags = dict.fromkeys([*(f"g{i}" for i in self.flagged), *cells], 0)
 
-    def to_file(self, path: Path, format: str, raw: bool, hidden: frozenset[str]) -> None:
+    def to_file(self, path: Path, format: str, raw: bool, hidden: frozenset[str]) -> Codes:
         batches = self._batches(self._published())
         first = next(batches)
-        write_file(path, format, first.schema, chain([first], batches), self.columns, raw=raw, hidden=hidden)
+        return write_file(path, format, first.schema, chain([first], batches), self.columns, raw=raw, hidden=hidden)
 
     def can_be_parts(self, home: Engine, out: Path) -> bool:
         """Whether the source's own engine can write the rows as a folder of files: they come from one query, in its types."""

@@ -113,6 +113,7 @@ class Recoded:
     sample are neither: they are in ``unsampled``. ``drawn`` is the seed of random steps where none was stated; for a file it is
     kept in ``private_file`` beside it, for a table the caller must keep it. ``not_kept`` says what the format of the file
     cannot hold, or what was not carried over. ``parts_at`` is where the engine sees the folder of files that it wrote itself.
+    ``codes`` are, by column, the codes that are new in a file of SPSS or Stata, with the texts that they stand for.
     """
 
     records_in: int
@@ -126,6 +127,7 @@ class Recoded:
     private_file: str | None = None
     not_kept: tuple[str, ...] = ()
     parts_at: str = ""
+    codes: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -242,13 +244,13 @@ def _write(run: Recoding, target: Path | str, *, drawn: int | None, parts: bool 
         stack.enter_context(run.engine.snapshot())
         stack.enter_context(run.engine.sparing(len(run.names)))
         job, counted = _job(run, stack)
-        private, losses, parts_at = None, tuple[str, ...](), ""
+        private, losses, parts_at, codes = None, tuple[str, ...](), "", dict[str, dict[str, str]]()
         if isinstance(target, Path):
             with kept_beside(target, drawn) as private:
                 if parts and run.form == "parquet" and job.can_be_parts(run.engine, target):
                     parts_at = job.to_parts(target)
                 else:
-                    job.to_file(target, run.form, run.raw, hidden_columns(run.plan, run.names, run.kept))
+                    codes = job.to_file(target, run.form, run.raw, hidden_columns(run.plan, run.names, run.kept))
                 losses = written_losses(run.relation, job.columns, run.seeded, run.form)
         else:
             job.to_table(run.engine, target)
@@ -265,6 +267,7 @@ def _write(run: Recoding, target: Path | str, *, drawn: int | None, parts: bool 
         private_file=None if private is None else str(private),
         not_kept=losses,
         parts_at=parts_at,
+        codes=codes,
     )
 
 
@@ -274,9 +277,9 @@ def _write_by_codes(run: Recoding, labels: Mapping[str, ExpressionStep], path: P
     with closing(rows.batches(run.progress, dictionaries=run.form == "parquet")) as batches:
         first = next(batches)
         hidden = hidden_columns(run.plan, run.names, run.kept)
-        write_file(path, run.form, first.schema, chain([first], batches), rows.columns, raw=run.raw, hidden=hidden)
+        codes = write_file(path, run.form, first.schema, chain([first], batches), rows.columns, raw=run.raw, hidden=hidden)
     written, losses = len(rows.order), written_losses(run.relation, rows.columns, run.seeded, run.form)
-    return run.done(rows.records, written, rows.changed, path, suppressed=rows.records - written, not_kept=losses)
+    return run.done(rows.records, written, rows.changed, path, suppressed=rows.records - written, not_kept=losses, codes=codes)
 
 
 def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:

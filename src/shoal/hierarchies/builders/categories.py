@@ -38,7 +38,6 @@ class FrequencyMerge(Rule):
     min_counts: tuple[int, ...] = (10,)
     other: str = "(other)"
     kept: tuple[tuple[str, ...], ...] | None = None
-    names: tuple[tuple[str, str], ...] = ()  # what codes are called: value labels
     kind: ClassVar[str] = "frequency"
 
     def __post_init__(self) -> None:
@@ -64,19 +63,15 @@ class FrequencyMerge(Rule):
             if rare:
                 rare = max(rare, int(np.searchsorted(below, need)))
             kept.append(tuple(sorted(texts[i] for i in order[rare:])))
-        frequent = {t for level in kept for t in level}
-        names = tuple((code, name) for code, name in self.names if code in frequent)
-        other = unlike(self.other, (*texts, *(name for _, name in names)))
-        return dataclasses.replace(self, kept=tuple(kept), names=names, other=other)
+        return dataclasses.replace(self, kept=tuple(kept), other=unlike(self.other, texts))
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> MapValues:
         if self.kept is None:
             raise UsageError(
                 f"the frequent categories of '{column}' are not known yet.", hint="Call rule.fit(column, values, counts) first."
             )
-        kept, called = self.kept[level - 1], dict(self.names)
-        labels = tuple(called.get(code, code) for code in kept)
-        return MapValues(column, kept, tuple(range(len(kept))), labels, "top", self.other, missing_label)
+        kept = self.kept[level - 1]
+        return MapValues(column, kept, tuple(range(len(kept))), kept, "top", self.other, missing_label)
 
 
 Groups = tuple[tuple[int, ...], ...]
@@ -88,8 +83,7 @@ Groups = tuple[tuple[int, ...], ...]
 class Ordered(Rule):
     """Levels of an ordered column. The order is taken for public: it stands in plans.
 
-    ``names`` are what the categories are called, where the values are codes (value labels); ``apart`` the frequent categories
-    without a place in the order.
+    ``apart`` are the frequent categories without a place in the order. Groups of codes are named by codes.
 
     >>> rule = Ordered(("none", "low", "medium", "high")).fit("pain", ["low", "high", "none", "medium"], [50, 3, 40, 7])
     >>> rule.over("pain", ["none", "low", "medium", "high"]).levels[1].labels
@@ -100,7 +94,6 @@ class Ordered(Rule):
     """
 
     order: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
     starts: Groups | None = None
     apart: tuple[str, ...] = ()
     least: int = 10
@@ -110,8 +103,6 @@ class Ordered(Rule):
     def __post_init__(self) -> None:
         if len(set(self.order)) != len(self.order) or len(self.order) < 2:
             raise HierarchyError("an order needs at least two categories, each named once.", hint="Write order: [low, high].")
-        if self.names and len(self.names) != len(self.order):
-            raise HierarchyError(f"the order has {len(self.order)} categories and {len(self.names)} names.")
 
     @property
     def inner(self) -> int:
@@ -127,12 +118,11 @@ class Ordered(Rule):
         texts = texts_of(column, values)
         sizes = dict(zip(texts, counts_of(texts, counts).tolist(), strict=True))
         apart = tuple(sorted(t for t in texts if t not in self.order and sizes[t] >= self.least))
-        shown = self.names or self.order
-        levels = _by_width(shown) or _by_count([sizes.get(t, 0) for t in self.order])
+        levels = by_width(self.order) or _by_count([sizes.get(t, 0) for t in self.order])
         return dataclasses.replace(self, starts=levels, apart=apart, other=unlike(self.other, texts))
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> MapValues:
-        shown, begin = self.names or self.order, self._starts[level - 1]
+        shown, begin = self.order, self._starts[level - 1]
         targets: list[int] = []
         labels: list[str] = []
         for i, (first, after) in enumerate(pairwise((*begin, len(shown)))):
@@ -144,7 +134,7 @@ class Ordered(Rule):
         return MapValues(column, (*self.order, *self.apart), tuple(targets), tuple(labels), "top", self.other, missing_label)
 
 
-def _by_width(shown: Sequence[str]) -> Groups:
+def by_width(shown: Sequence[str]) -> Groups:
     """Bands of one width, by twos from a multiple of the new width; nothing where the widths differ or are not known."""
     bands = [band_of(text) for text in shown]
     lows = [b.low for b in bands if b is not None]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.hierarchies.builders.categories import FrequencyMerge, Ordered
+from shoal.hierarchies.builders.categories import FrequencyMerge, Ordered, by_width
 from shoal.hierarchies.builders.codes import Diagnosis, Flat, Mask, PrefixCode, edition_of, scheme_of
 from shoal.hierarchies.builders.dates import Dates, form_of
 from shoal.hierarchies.builders.number_texts import Written, bands_in_order
@@ -209,12 +209,9 @@ class _Seen:
             return None
         if len(self.texts) <= 2:
             return Flat(why="2 categories: kept or suppressed")
-        labels = self.names
-        shown = tuple(labels.get(t) or t for t in placed) if labels else ()
-        if len(set(shown)) != len(shown):
-            shown = ()
-        rule = Ordered(placed, shown, least=2 * self.k).fit(self.column.name, self.texts, self.sizes)
-        return replace(rule, why=f"{len(placed)} categories in order: neighbours joined")
+        rule = Ordered(placed, least=2 * self.k).fit(self.column.name, self.texts, self.sizes)
+        bands = by_width([self.names.get(t) or t for t in placed])  # labels of codes may be bands of one width
+        return replace(rule, starts=bands or rule.starts, why=f"{len(placed)} categories in order: neighbours joined")
 
     def typed(self, scale: str) -> Rule | None:
         """Dates, times and numbers."""
@@ -271,14 +268,12 @@ class _Seen:
             if 0 < int(named.sum()) < before and int(self.sizes[~named].sum()) <= MOST_OTHER * total:
                 levels.append(need)
                 before = int(named.sum())
-        labels = self.names
-        shown = tuple((t, labels[t]) for t in self.texts if labels.get(t))
         kept = FrequencyMerge(tuple(levels)).fit(self.column.name, self.texts, self.sizes).kept or () if levels else ()
         useful = [need for i, need in enumerate(levels) if kept[i] and (i == 0 or kept[i] != kept[i - 1])]
         if not useful:
             return Flat(why=f"{n} categories: kept or suppressed")
         why = f"{n} categories: those below {in_words(useful)} records joined as (other)"
-        rule = FrequencyMerge(tuple(useful), names=shown, why=why + (", level by level" if len(useful) > 1 else ""))
+        rule = FrequencyMerge(tuple(useful), why=why + (", level by level" if len(useful) > 1 else ""))
         return rule.fit(self.column.name, self.texts, self.sizes)
 
 

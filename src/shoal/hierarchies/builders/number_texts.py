@@ -98,12 +98,14 @@ def joined(texts: Sequence[str]) -> str:
 
     >>> joined(["[0-10)", "[10-20)"]), joined(["20-29", "30-39", "40-49"]), joined(["80-84", "85+"]), joined(["<20", "20-29"])
     ('[0-20)', '20-49', '80+', 'up to 29')
-    >>> joined(["low"]), joined(["low", "medium"]), joined(["Jan", "Feb", "Mar"])
-    ('low', 'low to medium', 'Jan to Mar')
+    >>> joined(["low"]), joined(["low", "medium"]), joined(["Jan", "Feb", "Mar"]), joined(["1", "2", "3"]), joined(["3", "1"])
+    ('low', 'low to medium', 'Jan to Mar', '1-3', '3 to 1')
     """
     first, last = texts[0], texts[-1]
     if len(texts) == 1:
         return first
+    if all(map(str.isdecimal, texts)) and all(int(a) < int(b) for a, b in pairwise(texts)):
+        return f"{first}-{last}"
     a, b = band_of(first), band_of(last)
     if a is None or b is None:
         return f"{first} to {last}"

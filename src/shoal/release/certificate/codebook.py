@@ -2,6 +2,8 @@
 
 It lists the variable label and the level of measurement of each column, the labels of published values and which of them mean
 "no answer". Values that the data do not contain are never listed; ``verify`` checks that. ``shoal export ddi`` reads it.
+Beside a file of SPSS or Stata, which has labels of its own, it lists the codes that are new in the file (``1``) and the groups
+of the source's codes that they stand for (``0-2``).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from shoal.errors import TamperError
-from shoal.kernels.codes import is_declared
+from shoal.kernels.codes import group_label, is_declared, label_texts
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
 from shoal.release.proof.formats import SUPPRESSED
@@ -28,13 +30,20 @@ LABELLED = (".sav", ".dta")
 Entry = dict[str, Any]
 
 
-def write(data: Path, columns: Sequence[Column], path: Path) -> list[Path]:
-    """Write the codebook of ``data``, whose source had these columns; no file if there is nothing to say."""
+def write(data: Path, columns: Sequence[Column], path: Path, codes: Mapping[str, Mapping[str, str]]) -> list[Path]:
+    """Write the codebook of ``data``, whose source had these columns; no file if there is nothing to say.
+
+    ``codes`` are those that are new in the file, by column, and the texts that they stand for.
+    """
     there = logical(header(data), [c.name for c in columns])
     told = [c for c in columns if c.name in there and (c.note or c.labels or c.user_missing or c.measure)]
-    if data.suffix in LABELLED or not told:
+    if data.suffix in LABELLED:
+        entries = {c: {"codes": dict(sorted(found.items()))} for c, found in codes.items() if c in there}
+    else:
+        entries = {c.name: _entry(c, _values(data, there, c.name)) for c in told}
+    if not entries:
         return []
-    whole = {"format": FORMAT, "columns": {c.name: _entry(c, _values(data, there, c.name)) for c in told}}
+    whole = {"format": FORMAT, "columns": entries}
     path.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
     return [path]
 
@@ -49,10 +58,10 @@ def _entry(column: Column, values: Sequence[str]) -> Entry:
 
 
 def _meaning(column: Column, value: str) -> str:
-    """The label of a value; groups are their own label, other numbers have none."""
+    """The label of a value, of a group by the labels of its codes; without them groups are their own label."""
     labels = {_key(v): label for v, label in column.labels.items()}
     own = "suppressed" if value == SUPPRESSED else "" if isinstance(_key(value), float) else value
-    return labels.get(_key(value), own)
+    return labels.get(_key(value)) or group_label(value, label_texts(column)) or own
 
 
 def _key(value: object) -> object:
@@ -78,7 +87,7 @@ def read(place: Path) -> Mapping[str, Entry]:
         whole = json.loads((place / NAME).read_text(encoding="utf-8"))
         columns: dict[str, Entry] = whole["columns"]
         texts = [t for e in columns.values() for t in (e.get("label", ""), e.get("level", ""), *e.get("missing", []))]
-        texts += [t for e in columns.values() for pair in e.get("values", {}).items() for t in pair]
+        texts += [t for e in columns.values() for key in ("values", "codes") for pair in e.get(key, {}).items() for t in pair]
         if whole["format"] != FORMAT or not all(isinstance(t, str) for t in texts):
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -92,7 +101,8 @@ def check(place: Path, file: str, names: Sequence[str]) -> str:
     if not set(columns) <= set(names):
         raise TamperError(f"'{NAME}' describes a column that is not published.")
     for name, entry in columns.items():
-        listed = {*entry.get("values", {}), *entry.get("missing", [])}
-        if listed and not listed <= set(_values(data, names, name)):
+        codes = [code.removeprefix(".") for code, text in entry.get("codes", {}).items() if text != SUPPRESSED]
+        listed = {*map(_key, [*entry.get("values", {}), *entry.get("missing", []), *codes])}
+        if listed and not listed <= set(map(_key, _values(data, names, name))):
             raise TamperError(f"'{NAME}' lists values of '{name}' that are not published.")
     return f"{len(columns):,} columns are described by published values only"

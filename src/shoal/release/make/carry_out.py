@@ -163,7 +163,7 @@ def _prove(
     identifiers = classings(prepared, data, written_data.columns, today(prepared.policy.about.get("date")))
     beside = _write_trees(prepared, stage, data)
     if output.to_table is None:
-        beside += codebook.write(data, prepared.schema.columns, stage / codebook.NAME)
+        beside += codebook.write(data, prepared.schema.columns, stage / codebook.NAME, done.codes)
     progress(0.9, "attacking")
     attacks = run_attacks(
         prepared,

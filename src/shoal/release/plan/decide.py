@@ -51,13 +51,20 @@ CELLS_TRIED = {"hierarchy": "values", "sets": "sets"}
 
 
 def decide(
-    prepared: Prepared, *, given: Plan | None = None, progress: Progress = silent, cells: int = CELLS, later: bool = False
+    prepared: Prepared,
+    *,
+    given: Plan | None = None,
+    progress: Progress = silent,
+    cells: int = CELLS,
+    later: bool = False,
+    found: dict[str, Decision | None] | None = None,
 ) -> Decision:
     """The plan that meets the policy and loses least; or the plan given, checked again.
 
     ``cells`` is the work that the search for one level per column may take; with little of it, as for a draft, local recoding
     tries less, too. A ``later`` release, which is compared with earlier
     ones, gets one level per column unless the policy names a method: local recoding would cut across the earlier groups.
+    ``found`` receives the plan of each method as soon as it is known, for a caller that stops the search.
     """
     if given is not None:
         decision = given_plan(prepared, given, progress, "given plan", "The plan was made earlier and carried over.")
@@ -69,7 +76,7 @@ def decide(
         return _by_method(changed, silent, OFFER_CELLS, later or changed.base.n_classes > OFFER_CLASSES)
 
     try:
-        decision = _by_method(prepared, progress, cells, later)
+        decision = _by_method(prepared, progress, cells, later, found)
     except InfeasibleError as error:
         if prepared.policy.method == "probabilistic":  # its own hint says more than plans of other methods
             raise
@@ -84,22 +91,27 @@ def _with_source(prepared: Prepared, decision: Decision) -> Decision:
     return replace(decision, notes=(*decision.notes, *filter(None, [prepared.population_from])))
 
 
-def _by_method(prepared: Prepared, progress: Progress, cells: int, later: bool) -> Decision:
+def _by_method(
+    prepared: Prepared, progress: Progress, cells: int, later: bool, found: dict[str, Decision | None] | None = None
+) -> Decision:
     method = prepared.policy.method
     if method == "best":
-        return _best(prepared, progress, cells, "it is compared with an earlier release" if later else "")
+        return _best(prepared, progress, cells, "it is compared with an earlier release" if later else "", found)
     if method == "lattice":
         return _one_level(prepared, progress, cells=cells)
     return _local(prepared, progress) if method == "local" else probabilistic(prepared, progress)
 
 
-def _best(prepared: Prepared, progress: Progress, cells: int, why: str = "") -> Decision:
+def _best(
+    prepared: Prepared, progress: Progress, cells: int, why: str = "", found: dict[str, Decision | None] | None = None
+) -> Decision:
     """The method that loses least, one level per column if it loses no more than local recoding; the others with their cost."""
     why = why or local_unfit(prepared)
     if not why and prepared.base.n_classes > MOST_LOCAL:
         why = f"the table has more than {MOST_LOCAL:,} classes"
     asked = {} if why else dict(_local_policies(prepared.policy))
-    found = _by_each(prepared, progress, cells, asked)
+    found = {} if found is None else found
+    _by_each(prepared, progress, cells, asked, found)
     plans = sorted(((name, d) for name, d in found.items() if d is not None), key=lambda pair: round(pair[1].loss, 12))
     best, decision, missed = _chosen(prepared, progress, plans, asked)
     others = [_cost(name, d, prepared, decision, missed) for name, d in plans if name != best]
@@ -134,10 +146,12 @@ def _serving(prepared: Prepared, progress: Progress) -> list[tuple[str, Decision
     return [("held", d) for d in _held(prepared, progress, ({c: rules[c].min_level or 0 for c in columns} for columns in some))]
 
 
-def _by_each(prepared: Prepared, progress: Progress, cells: int, local: Mapping[str, Policy]) -> dict[str, Decision | None]:
-    """The plan of each method; None where it found none, an error if none did."""
+def _by_each(
+    prepared: Prepared, progress: Progress, cells: int, local: Mapping[str, Policy], found: dict[str, Decision | None]
+) -> None:
+    """Put the plan of each method into ``found``; None where it found none, an error if none did."""
     one, problem = _tried(lambda: _one_level(prepared, progress, cells=min(cells, FIRST_CELLS)))
-    found = {"lattice": one}
+    found["lattice"] = one
     for name, policy in local.items():
         at = replace(prepared, policy=policy)
         found[name], wrong = _tried(lambda at=at: local_recoding(at, progress, thorough=cells >= FIRST_CELLS))  # type: ignore[misc]
@@ -151,7 +165,6 @@ def _by_each(prepared: Prepared, progress: Progress, cells: int, local: Mapping[
         found["lattice"] = _one_level(prepared, progress, cells=cells)
     if not any(found.values()):
         raise problem or InfeasibleError("no method found a plan that meets the requirements.")
-    return found
 
 
 def _mixed(prepared: Prepared, progress: Progress, runs: int) -> Decision | None:

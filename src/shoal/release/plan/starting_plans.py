@@ -55,20 +55,37 @@ class FirstPlan:
     left_out: Mapping[str, float] = field(default_factory=dict)
     problem: str = ""
     """Why the policy cannot be applied as it stands, where that is so."""
-    tried: tuple[Prepared, Decision] | None = field(default=None, compare=False, repr=False)
-    """What was decided, where it was tried."""
+    tried: tuple[Prepared, Decision, Decision | None] | None = field(default=None, compare=False, repr=False)
+    """What was decided, where it was tried, and the plan with one level per column that was compared with it."""
 
 
-def first_plan(table: Table, policy: Policy, *, precious: Collection[str] = (), progress: Progress = silent) -> FirstPlan:
-    """Try the planner with ever fewer columns; ``precious`` ones are the last to stay out."""
+class StoppedDraftError(KeyboardInterrupt):
+    """The search was interrupted; ``best`` is the best plan found until then."""
+
+    def __init__(self, best: FirstPlan) -> None:
+        super().__init__()
+        self.best = best
+
+
+def first_plan(
+    table: Table, policy: Policy, *, precious: Collection[str] = (), progress: Progress = silent, whole: bool = False
+) -> FirstPlan:
+    """Try the planner with ever fewer columns; ``precious`` ones are the last to stay out.
+
+    With ``whole`` only all columns together: the answer says which one would be left out, and no other plan is tried.
+    If it is interrupted inside a search, :class:`StoppedDraftError` has the best plan found, of these or of more columns.
+    """
     left_out: dict[str, float] = {}
+    last: FirstPlan | None = None
+    found: dict[str, Decision | None] = {}
     try:
         prepared = prepare(table, policy, to_try=True)
         while prepared.base.n_classes <= MOST_CLASSES:
             progress(0.5, f"trying plans for {len(prepared.quasi)} columns")
             cells = prepared.policy.local_cells if prepared.base.n_classes <= DRAFT_LOCAL else "sets"
             asked = replace(prepared, policy=replace(prepared.policy, loss_limit=1.0, blank_limit=1.0, local_cells=cells))
-            decision = decide(asked, cells=DRAFT_CELLS)
+            found = {}
+            decision = decide(asked, cells=DRAFT_CELLS, found=found)
             shares = blank_shares(asked, decision)
             blank = mean_share(shares)
             enough = blank <= MOST_BLANK and max(shares.values(), default=0.0) < NEARLY_ALL
@@ -79,11 +96,25 @@ def first_plan(table: Table, policy: Policy, *, precious: Collection[str] = (), 
                     problem = (
                         f"{records:,} records are too few for k: {k}, {100 * blank:.0f} % of the cells would be blank. {FEWER}"
                     )
-                return FirstPlan(decision.method, decision.loss, blank, left_out, problem, (prepared, decision))
+                return FirstPlan(
+                    decision.method, decision.loss, blank, left_out, problem, (prepared, decision, found.get("lattice"))
+                )
+            last = FirstPlan(decision.method, decision.loss, blank, dict(left_out))
             by_blank = sorted(shares, key=lambda c: (c not in precious or shares[c] >= NEARLY_ALL, shares[c]), reverse=True)
             worst = by_blank[: max(1, len(shares) // AT_ONCE)]
             left_out |= {c: shares[c] for c in worst}
+            if whole:
+                return replace(last, left_out=left_out)
             prepared = prepare(table, _without(prepared.policy, worst), to_try=True)
+    except KeyboardInterrupt:
+        held = [d for d in found.values() if d is not None]
+        if held:
+            decision = min(held, key=lambda d: d.loss)
+            blank = mean_share(blank_shares(asked, decision))
+            last = FirstPlan(decision.method, decision.loss, blank, left_out)
+        if last is None:
+            raise
+        raise StoppedDraftError(last) from None
     except ShoalError as error:
         return FirstPlan(problem=f"{error.message} {error.hint or ''}".strip())
     return FirstPlan()

@@ -21,8 +21,8 @@ from shoal.errors import UnreadableError
 SAMPLE_BYTES = 1 << 18
 MOST_WEIGHED = 1 << 14
 """Bytes of lines with letters beyond ASCII that are weighed."""
-CLOSE = 9.0
-"""Bits by which the cheapest reading must be better than the next."""
+CLOSE, CLOSE_IF_FEW = 9.0, (13.5, 10.5)
+"""Bits by which the cheapest reading must be better than the next; more if one or two texts are all there is to tell."""
 REPEATS = 3
 """How often a text is weighed that many rows repeat: one repeated word must not decide alone."""
 FEW = 4
@@ -63,7 +63,7 @@ _PAGES: dict[str, tuple[float, Mapping[str, str]]] = {
     "cp1256": (8, {"ar": "اليمونرتبهدةسعكفحقشطجأصىخضغزذثءئظإآؤپچژگ"}),
     "iso8859_6": (12, {"ar": "اليمونرتبهدةسعكفحقشطجأصىخضغزذثءئظإآؤ"}),
     "cp1257": (9, {"lv": "āīēšņļūžķģč", "lt": "ėšųžįąūčę", "et": "äõöüšž"}),
-    "mac_roman": (11, _LATIN),
+    "mac_roman": (14, _LATIN),
     "cp850": (13, _LATIN),
     "cp852": (15, _CENTRAL),
 }
@@ -82,6 +82,11 @@ _COMMON_HANGUL = frozenset(
     "이가나다라마바사아자차카타파하고기지도로리서시부산대구인천광주전울세종경남북충강원제주수성여녀별령연생년월일시군동면읍김박최정조윤장임한오신권황안"
     "송류홍민영희철진호준현우은혜미경숙자선순옥재상용태학교졸업력고혼사별이혼직무름민등록번호화전주소거주형태소득만원예아니요음함없있의는을에과"
 )
+
+
+_COMMON_THAI = frozenset("กขคงจชซญดตถทธนบปผพฟภมยรลวศษสหอะาำิีึืุู่้็์ัเแโใไ")
+_NOT_THAI = re.compile("[๐-๙][ก-ฮ]|[ก-๎][๐-๙]|(?<![ก-ฮิ-ู่-๎ั])[ัิ-ฺ็-๎]|[เ-ไ](?![ก-ฮ])")
+"""Digits beside letters, vowels and tones without a consonant below them, leading vowels before none."""
 
 
 class UnknownEncodingError(UnreadableError):
@@ -105,7 +110,7 @@ def wide_letters(head: bytes) -> bool:
 def guess_encoding(raw: bytes) -> str:
     """By the byte order mark; then UTF-16 by its zero bytes; then UTF-8 if it is valid; else the likeliest code page.
 
-    >>> guess_encoding("naïve".encode("utf-8")), guess_encoding("naïve".encode("latin-1")), guess_encoding("5 €".encode("cp1252"))
+    >>> guess_encoding("naïve".encode("utf-8")), guess_encoding("Köln".encode("latin-1")), guess_encoding("5 €".encode("cp1252"))
     ('utf-8', 'latin-1', 'cp1252')
     """
     if raw.startswith(b"\xef\xbb\xbf"):
@@ -126,12 +131,15 @@ def guess_encoding(raw: bytes) -> str:
 
 
 def _by_likelihood(raw: bytes) -> str:
-    costs = _costs(b"\n".join(_odd_fields(raw)[0]))
+    fields, texts = _odd_fields(raw)
+    few = texts <= 2
+    costs = _costs(b"\n".join(dict.fromkeys(fields) if few else fields))
+    close = CLOSE_IF_FEW[texts - 1] if few and texts else CLOSE
     if not costs:
         return "latin-1"
     ranked = sorted(costs, key=lambda page: costs[page][0])
     best = ranked[0]
-    rivals = [page for page in ranked[1:] if costs[page][1] != costs[best][1] and costs[page][0] - costs[best][0] < CLOSE]
+    rivals = [page for page in ranked[1:] if costs[page][1] != costs[best][1] and costs[page][0] - costs[best][0] < close]
     if rivals:
         readings = tuple(dict.fromkeys(_plain_name(page, raw) for page in (best, *rivals)))[:3]
         raise UnknownEncodingError(
@@ -181,23 +189,30 @@ def _costs(raw: bytes) -> dict[str, tuple[float, str]]:
     for page, (prior, languages) in _PAGES.items():
         text = _decoded(raw, page)
         if text is not None:
-            found[page] = (prior + _cost(_PUNCTUATION.sub("-", text), languages, script=page not in _LATIN_PAGES), text)
+            found[page] = (prior + _cost(_without_punctuation(text), languages, script=page not in _LATIN_PAGES), text)
     for page, rare in _WIDE.items():
         text = _decoded(raw, page)
         if text is not None:
             beside = sum((a > "\x7f" and b in _ASCII_SECOND) or (b > "\x7f" and a in _ASCII_SECOND) for a, b in pairwise(text))
             letters = Counter(c for c in text if c > "\x7f")
             cost = sum(n * _wide_cost(c, page) for c, n in letters.items())
+            cost += 8.0 * len(_NOT_THAI.findall(text)) if page == "cp874" else 0.0
             found[page] = (rare + cost + beside * (6.0 if page == "cp874" else 3.0), text)
     return found
 
 
 _ASCII_SECOND = frozenset(map(chr, (*range(0x40, 0x5C), *range(0x5D, 0x7F))))
 """Letters and signs that are second bytes of East Asian characters, and seldom stand beside a letter of another script."""
-_PUNCTUATION = re.compile(
-    r"(?<=[A-Za-z])’(?=(?:s|t|d|m|ll|re|ve)\b)|(?<=\s)[–—](?=\s)|(?<=\d)–(?=\d)|(?<!\w)“(?=[A-Za-z\d])|(?<=[A-Za-z.!?])”(?!\w)"
-)
-"""Signs of word processors in their places (``Institution’s``, ``5–7``): they are not letters of another page."""
+_PUNCTUATION = re.compile(r"(?<=[A-Za-z])’(?=(?:s|t|d|m|ll|re|ve)\b)|(?<=\s)[–—](?=\s)|(?<=\d)–(?=\d)")
+_QUOTES = re.compile(r"(?<!\w)“(?=[A-Za-z\d])|(?<=[A-Za-z.!?])”(?!\w)")
+"""Signs of word processors in their places (``Institution’s``, ``5–7``, ``“so”``): they are not letters of another page."""
+
+
+def _without_punctuation(text: str) -> str:
+    text = _PUNCTUATION.sub("-", text)
+    return _QUOTES.sub("-", text) if text.count("“") == text.count("”") else text
+
+
 _LATIN_PAGES = ("cp1252", "cp1250", "iso8859_2", "cp1254", "cp1257", "mac_roman", "cp850", "cp852")
 
 
@@ -230,6 +245,8 @@ def _bits(alphabet: str) -> dict[str, float]:
 
 _VOWELS = frozenset("aeiouáéíóúüãõâêô")
 _INSIDE, _OPENING = frozenset("’'·­-"), frozenset("“‘«„¿¡€£§©°№ºª•…–—\xa0")
+_NEVER_BEHIND, _NEVER_BEFORE = frozenset("§¡¿‚„«”¼½¾"), frozenset("©®°£€¥§¶ºª")
+"""Signs that never stand right behind or before a letter; a closing quote does, behind an opening one (``_QUOTES``)."""
 _BEFORE_DIGITS, _BEHIND_DIGITS = frozenset("€£§°…"), frozenset("¼½¾")
 
 
@@ -243,21 +260,28 @@ def _signs(text: str, *, script: bool) -> float:
             fits = c in _INSIDE if within else not after.isalpha() or c in _OPENING
             fits = fits and not (c in _BEFORE_DIGITS and after.isalpha()) and not (c in _BEHIND_DIGITS and before.isalpha())
             cost += 6.0 if before > "\x7f" and not before.isalpha() else 0.0
+            cost += 8.0 if script and c in "’¶" and after.isalpha() and not before.isalpha() else 0.0
+            cost += 8.0 if unicodedata.category(c) == "Mn" and "" < before < "\x7f" else 0.0  # a vowel sign of another script
+            cost += 10.0 if (c in _NEVER_BEHIND and before.isalpha()) or (c in _NEVER_BEFORE and after.isalpha()) else 0.0
             cost += (4.0 if c in _OPENING and fits else 6.0 if fits else 12.0) + (
                 6.0 if unicodedata.category(c) in ("Sm", "Sk", "So", "Po") and c not in _OPENING else 0.0
             )
         elif odd and letter and not before.isalpha() and not after.isalpha():
             cost += 4.0  # a letter alone
+        elif c in "ºª" and after.isalpha():
+            cost += 10.0
         elif letter and before.isalpha() and (odd or before > "\x7f"):
             cost += 5.0 if c.isupper() and before.islower() else 0.0
             if script:
-                cost += 6.0 if odd != (before > "\x7f") else 0.0
+                cost += 12.0 if odd != (before > "\x7f") else 0.0
             else:
                 cost += 3.0 if odd and before > "\x7f" else 0.0
         if (c in "þÞ" and not after.isalpha()) or (c in "ðÐ" and not before.isalpha()):
             cost += 6.0  # Icelandic words do not end or begin so; Turkish and Lithuanian ones do with the letters of these bytes
         if (c in "ñÑ" and after.lower() not in _VOWELS) or (c in "ìù" and after.isalpha()):
             cost += 6.0  # nor Spanish and Italian ones; Polish and Czech ones do (Toruń, Poznań, město, důl)
+        if (c == "ç" and after in "eiéèêí" and not script) or before.lower() + c in ("aä", "oö", "uü"):
+            cost += 6.0  # no cedilla is needed before these vowels, but in Turkish and Albanian; no language doubles these
         before = c
     return cost
 
@@ -266,7 +290,7 @@ def _wide_cost(c: str, page: str) -> float:
     """Bits of a character of East Asia or Thailand."""
     code = ord(c)
     if page == "cp874":
-        return 5.5 if 0x0E00 <= code < 0x0E80 else 13.0
+        return 5.5 if c in _COMMON_THAI else 10.0 if 0x0E00 <= code < 0x0E80 else 13.0
     if c in _COMMON_HAN:
         return 9.5
     if page == "cp949" and 0xAC00 <= code < 0xD7A4:

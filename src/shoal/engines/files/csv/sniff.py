@@ -17,20 +17,19 @@ from shoal.engines.files.csv.encodings import SAMPLE_BYTES, guess_encoding, wide
 from shoal.engines.files.layout import (
     Layout,
     filled,
-    first_is_record,
     heading_line,
     import_ids,
     is_blank,
     lay_out,
     names_at,
-    names_recur,
+    numbers_columns,
     says_nothing,
     second_heading,
     several_in_one,
-    stacked,
     usual_width,
 )
 from shoal.engines.files.packing import ending, opened, packing_of
+from shoal.engines.files.shape import cut_off, first_is_record, kind_of, names_recur, stacked, strange_shape, table_above
 from shoal.errors import UnreadableError, UsageError
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -60,6 +59,9 @@ def mended_line(line: str, mended: Sequence[str]) -> str:
     if QUOTED_LINES in mended:
         bare = line.rstrip("\r\n")
         line = bare[1:-1].replace('""', '"') + line[len(bare) :]
+    if BARS in mended:
+        bare = line.strip()
+        line = bare[1:-1] + line[len(line.rstrip()) :] if bare else line
     if DOUBLED in mended:
         line = _DOUBLED.sub(r"\1", line)
     return _FORMULA.sub(r"\1", line) if FORMULAS in mended else line
@@ -73,6 +75,8 @@ def _mended_lines(text: str, whole: bool) -> tuple[str, tuple[str, ...]]:
         inside = [mended_line(line, [QUOTED_LINES]) for line in lines]
         widths = [{len(r) for r in csv.reader(inside, delimiter=d)} for d in DELIMITERS]
         found += [QUOTED_LINES] if any(len(w) == 1 and min(w) > 2 for w in widths) else []
+    if len(lines) > 2 and all(len(n) > 2 and n[0] == n[-1] == "|" and n.count("|") > 2 for n in map(str.strip, lines)):
+        found.append(BARS)
     doubled = Counter(d for line in lines[:1] for d in _DOUBLED.findall(line))
     if any(n > 1 and all(d not in line.replace(2 * d, "") for line in lines) for d, n in doubled.items()):
         found.append(DOUBLED)
@@ -141,8 +145,24 @@ TEXT_KINDS = {
     r"(insert into|create table|-- mysql dump|-- postgresql)\b": ("SQL", "Load it into a database, and open the table there."),
     r"begin:v": ("cards or events, not a table", "Export them as .csv."),
     r"@relation\b": ("ARFF", "Save it as .csv."),
+    r"\\(begin|documentclass)\b": ("LaTeX", "Save the table as .csv."),
+    r"[+┌╔][-=+─═┬╦]+[+┐╗]?\s*\n": ("a table that is drawn with lines", "Save the table as .csv."),
 }
 """Texts that are not tables of lines: how they begin, what they are, and what to do."""
+_SETTING = re.compile(r"\s*(- )?[^\W\d][\w .-]{0,60}?\s*(=|:(?=\s|$)).*")
+_BESIDE_SETTINGS = re.compile(r"\s*([;#!].*|\[[^\[\]]+\]|---|\.\.\.)?\s*")
+
+
+def _settings(lines: Sequence[str]) -> bool:
+    """Whether every line is the name of a setting and its value, a section or a comment: ``.ini``, properties, YAML.
+
+    >>> _settings(["[main]", "host = a", "port = 1"]), _settings(["name: Anna", "age: 34"]), _settings(["a:b", "c:d"])
+    (True, True, False)
+    """
+    rest = [line for line in lines if not _BESIDE_SETTINGS.fullmatch(line)]
+    return len(rest) > 1 and all(map(_SETTING.fullmatch, rest))
+
+
 _CONTROLS = bytes([*range(9), 11, *range(14, 27), *range(28, 32), 127])
 _FEW = 8
 """So many control characters may stand in a short text, as in names with escape sequences."""
@@ -190,6 +210,11 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     for sign, (kind, hint) in TEXT_KINDS.items():
         if re.match(sign, text.lstrip(), re.IGNORECASE):
             raise UnreadableError(f"'{path.name}' holds {kind}.", hint=hint)
+    if "delimiter" not in options and "skip" not in options and _settings(text.splitlines()[:200]):
+        raise UnreadableError(
+            f"'{path.name}' holds settings (names and values), not a table.",
+            hint="Write one line for each record, or pass --read delimiter=SIGN if it is a table.",
+        )
     whole, quote = len(raw) < SAMPLE_BYTES, options.get("quote", '"')
     text, in_lines = _mended_lines(text, whole)
     header, skip, stated, text = _below_skipped(text, options)
@@ -205,7 +230,7 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
         raise UnreadableError(f"file '{path}' is empty.", hint="It needs at least a line with the names of the columns.")
     above = 0 if blanks or "skip" in options or type(options.get("header")) is int else names_at(rows)
     notes, lines = sum(map(bool, map(filled, rows[:above]))), numbered[above][0] if above else 0
-    tail = rows[above:]
+    over, tail = rows[:above], rows[above:]
     rows = [r for r in tail if not is_blank(r)]
     if len(rows[0]) == 1 and "delimiter" not in options and several_in_one([r[0] for r in rows]):
         raise UnreadableError(
@@ -237,11 +262,17 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     layout = Layout()
     if not blanks:
         first, tail = tail, tail if whole else _tail(path, encoding, delimiter, quote, len(names))
-        layout = lay_out(rows[1:] if header else rows, tail, len(names), whole=whole, names=rows[0] if header else ())
+        body, own = rows[1:] if header else rows, rows[0] if header else ()
+        layout = lay_out(body, tail, len(names), whole=whole, names=own)
+        doubts = {strange_shape(own, [r for r in body if tuple(r) != layout.again], tail, over, whole=whole)}
         if header and not whole and (stacked(first) or _table_inside(path, delimiter, quote, first)):
-            layout = replace(layout, doubtful={**layout.doubtful, "tables": ()})
+            doubts |= {"tables"}
+        doubts |= ({"tables"} if table_above(over) else set()) | ({"header"} if cut_off(over) else set())
+        if guessed and not header and "header" not in doubts and any(len(filled(r)) > 1 and not numbers_columns(r) for r in over):
+            doubts |= {"heading"}
         if header and guessed and names_recur(rows[0], rows[1:]):
-            layout = replace(layout, doubtful={**layout.doubtful, "header": ()})
+            doubts |= {"header"}
+        layout = layout.asking(doubts)
     bad, empty = options.get("bad_lines") == "set-aside", options.get("quoted_empty") or "numbers"
     layout = layout.settled(options, path.name)
     return replace(dialect, set_aside_bad=bad, padded=padded, quoted_empty=empty, mended=mended, layout=layout), names
@@ -296,6 +327,7 @@ ENDS_DIFFER = "Lines end in different ways; each way ends a line."
 FIRST_UNNAMED = "The names leave out the first column; it is called 'column1'."
 FORMULAS = 'Fields that are written as formulas (="12") are read as what they show.'
 QUOTED_LINES = "Quotes stand around whole lines; what is inside them is read."
+BARS = "Bars around whole lines are left out."
 DOUBLED = "The delimiter stands twice between two fields; it is read as one."
 IMPORT_IDS = "Import ids below the names are left out."
 SPACES = "Lines that have blanks only are left out."
@@ -329,6 +361,8 @@ def _first_unnamed(rows: Sequence[Sequence[str]]) -> bool:
     """Whether every record has one field more than the names, as where the first one holds names of rows."""
     body, width = rows[1:], len(rows[0]) + 1
     if len(body) < 2 or width < 3 or not all(len(r) == width for r in body) or not any(r[-1].strip() for r in body):
+        return False
+    if sum(kind_of(name) not in ("text", "") for name in rows[0]) > 1:  # the rest of a record
         return False
     blanks = [[r[i][:1] == " " for r in body] for i in range(1, width)]  # a delimiter inside texts: "Delft, NL"
     return len({r[0] for r in body}) == len(body) and sum(map(all, blanks)) in (0, width - 1)

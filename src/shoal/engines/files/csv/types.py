@@ -71,9 +71,12 @@ class Field:
         return f"t{self.position}"
 
     @property
+    def _bare(self) -> str:
+        return f"trim({self.raw}, ' ')" if self.padded else self.raw
+
+    @property
     def _text(self) -> str:
-        bare = f"trim({self.raw}, ' ')" if self.padded else self.raw
-        bare = f"nullif({bare}, '')" if self.quoted_empty else bare
+        bare = f"nullif({self._bare}, '')" if self.quoted_empty else self._bare
         if self.marks:
             bare = f"regexp_replace(regexp_replace({bare}, '[{MARKS}]', '', 'g'), {literal(MINUS)}, '-\\1\\2\\3')"
         if self.amount is not None:
@@ -94,7 +97,7 @@ class Field:
         text, typed = self._text, self.typed
         fits = f"CAST({typed} AS VARCHAR) = {text}" if self.exact else f"{typed} IS NOT NULL"
         if self.marks:
-            fits += f" AND regexp_full_match({self.raw}, {literal(MARKED)})"
+            fits += f" AND regexp_full_match({self._bare}, {literal(MARKED)})"
         if self.sql_type == "DOUBLE":  # 1e400 is not infinity, 1e-400 not zero
             fits += f" AND (NOT isinf({typed}) OR {text} ILIKE '%inf%')"
             fits += f" AND CASE WHEN {typed} = 0 THEN NOT regexp_matches({text}, '[1-9].*[eE]') ELSE true END"
@@ -236,7 +239,7 @@ class _Texts:
             return found
         sql_type, exact, comma = _guess(self.values, decimal)
         shortest, typed = sql_type == SHORTEST, sql_type != "VARCHAR"
-        kind, marks = "DOUBLE" if shortest else sql_type, self.marks and typed and not self.padded
+        kind, marks = "DOUBLE" if shortest else sql_type, self.marks and typed
         return Field(0, "", kind, exact, comma, None, shortest, self.padded, self.empty and typed, marks)
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 import string
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from shoal.kernels.codes import code_text, is_declared, label_texts, number_ranges
+from shoal.kernels.codes import code_text, group_label, is_declared, label_texts, number_ranges
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED
 from shoal.model.roles import NUMBERS, Column
@@ -25,6 +26,8 @@ MOST_DECLARED = 3
 """Values that SPSS can declare missing one by one; beside a range, one."""
 LONGEST_DECLARED = 8
 """Bytes of a text that SPSS can declare missing."""
+LONGEST_LABEL = 120
+"""Bytes of a value label that SPSS can show."""
 
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?", re.ASCII)
 _IN_LABEL = re.compile(r"[-−]?[0-9]+(?:[.,][0-9]+)?")
@@ -32,12 +35,16 @@ _IN_LABEL = re.compile(r"[-−]?[0-9]+(?:[.,][0-9]+)?")
 
 @dataclass(frozen=True)
 class Coded:
-    """The cells of a column as numbers (None: missing; a letter in Stata), their labels, and what is declared missing."""
+    """The cells of a column as numbers (None: missing; a letter in Stata), their labels, and what is declared missing.
+
+    ``texts`` are what the codes stand for in the release, where that is another text than the code.
+    """
 
     cells: list[Any]
     labels: dict[Any, str]
     declared: tuple[object, ...] = ()
     letters: tuple[str, ...] = field(default=())
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 def coded(values: Any, column: Column, package: Package) -> Coded | None:
@@ -53,7 +60,13 @@ def coded(values: Any, column: Column, package: Package) -> Coded | None:
     else:
         return None
     letters = tuple(sorted({c for c in codes.values() if isinstance(c, str)}))
-    return Coded([None if t is None else codes[t] for t in texts], labels, declared, letters)
+    return Coded([None if t is None else codes[t] for t in texts], labels, declared, letters, _stands_for(codes))
+
+
+def _stands_for(codes: Mapping[str, Any]) -> dict[str, str]:
+    """The texts by their code as readers see it: ``.a`` for a letter."""
+    seen = {f".{c}" if isinstance(c, str) else code_text(c, "integer"): t for t, c in codes.items()}
+    return {code: text for code, text in seen.items() if code != text}
 
 
 def lettered(values: Any, column: Column, found: Coded | None) -> Coded | None:
@@ -74,7 +87,11 @@ def lettered(values: Any, column: Column, found: Coded | None) -> Coded | None:
     for code, letter in letters.items():
         labels[letter] = labels.pop(code, code_text(code, "integer"))
     labels = {v: label for v, label in labels.items() if isinstance(v, str) or not is_declared(v, column.user_missing)}
-    return Coded([letters.get(c, c) for c in cells], labels, (), tuple(sorted({*used, *letters.values()})))
+    texts = dict(found.texts if found is not None else {})
+    for code, letter in letters.items():
+        own = code_text(code, "integer")
+        texts[f".{letter}"] = texts.pop(own, own)
+    return Coded([letters.get(c, c) for c in cells], labels, (), tuple(sorted({*used, *letters.values()})), texts)
 
 
 def of_texts(values: Any, column: Column, hidden: bool) -> tuple[dict[Any, str], tuple[object, ...]]:
@@ -110,8 +127,16 @@ def _groups(texts: set[str], column: Column, package: Package) -> tuple[dict[str
         number += 1
         while is_declared(number, column.user_missing):
             number += 1
-        codes[text], labels[number] = number, named.get(text, text)
+        codes[text], labels[number] = number, _label(text, named, package)
+    twice = {label for label, n in Counter(labels.values()).items() if n > 1}
+    labels |= {codes[t]: t for t in codes if t not in named and labels.get(codes[t]) in twice}
     return codes, labels, _add_others(hidden, codes, labels, column, package)
+
+
+def _label(text: str, named: Mapping[str, str], package: Package) -> str:
+    """The label of a group by the labels of its codes; by its codes if they have none, or if SPSS cannot hold it."""
+    label = group_label(text, named)
+    return label if label and (package != "spss" or len(label.encode()) <= LONGEST_LABEL) else named.get(text, text)
 
 
 def _numbers(texts: set[str], column: Column, package: Package) -> tuple[dict[str, Any], dict[Any, str], tuple[object, ...]]:

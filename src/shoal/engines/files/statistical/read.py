@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.files.frames import from_pandas, open_deferred
+from shoal.engines.files.csv.encodings import UnknownEncodingError, guess_encoding
+from shoal.engines.files.frames import from_pandas, open_deferred, still_there
 from shoal.engines.files.losses import NAMES, listed
 from shoal.engines.files.packing import require_option
 from shoal.errors import OutputError, UnreadableError, UsageError, missing_column
@@ -47,8 +48,11 @@ def open_statistical(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relat
     if missing not in ("value", "missing"):
         raise UsageError("user_missing must be 'value' or 'missing'.", hint="The default is 'value'.")
     head, meta = _read(path, options, SAMPLE_ROWS)
-    if len(head) == SAMPLE_ROWS and any(_may_be_codes(n, meta) for n in meta.column_names):
-        head, meta = _read(path, options, 0)  # whether all of them are whole is known at the end only
+    whole = len(head) < SAMPLE_ROWS
+    if not whole and any(kind.kind == "f" for kind in head.dtypes):
+        (head, meta), whole = _read(path, options, 0), True  # whether all of them are whole is known at the end only
+    if not options.get("encoding"):
+        _need_encoding(head, meta, path)
     check_names(list(meta.column_names), table=path.name)
     types = dict(options.get("types") or {})
     for name, kind in types.items():
@@ -56,11 +60,11 @@ def open_statistical(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relat
             raise missing_column(name, list(meta.column_names), table=path.name)
         if kind not in KINDS:
             raise UsageError(f"column '{name}' cannot be read as '{kind}'.", hint=f"Types: {', '.join(KINDS)}.")
-    schema = _arrow(head, meta, types).schema
+    read = _arrow(head, meta, types)
     return open_deferred(
-        lambda: _arrow(*_read(path, options, 0), types),
-        schema,
-        [_described(c, meta) for c in columns_of(schema)],
+        lambda: still_there(path, read) if whole else _arrow(*_read(path, options, 0), types),
+        read.schema,
+        [_described(c, meta) for c in columns_of(read.schema)],
         str(path),
         hint="Open it with types={{'{column}': 'float'}}; with lettered missing values 'text', or user_missing='missing'.",
         format=path.suffix[1:].lower(),
@@ -68,6 +72,26 @@ def open_statistical(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relat
         encoding=meta.file_encoding,
         notes=len(meta.notes or ()),
     )
+
+
+def _need_encoding(head: Any, meta: Any, path: Path) -> None:
+    """Ask for the encoding of an old file that states none, or Windows-1252, if its texts are likelier those of another one."""
+    if str(meta.file_encoding).lower() not in ("none", "windows-1252", "cp1252", "iso-8859-1"):
+        return
+    texts = [str(t) for labels in (meta.variable_value_labels or {}).values() for t in labels.values()]
+    texts += [str(t) for t in (meta.column_names_to_labels or {}).values() if t] + list(meta.column_names)
+    for name in head.columns:
+        texts += [t for t in head[name].unique().tolist() if isinstance(t, str)] if head[name].dtype == object else []
+    raw = "\n".join(texts).encode("cp1252", errors="ignore")
+    try:
+        likely = (guess_encoding(raw),)
+    except UnknownEncodingError as unsure:
+        likely = unsure.readings
+    if not raw.isascii() and likely[0] not in ("utf-8", "latin-1", "cp1252"):
+        raise UnreadableError(
+            f"'{path.name}' does not state its encoding, or a wrong one. Likely: {'; '.join(likely)}.",
+            hint=f"Pass the right one: {' or '.join(f'--read encoding={name}' for name in (*likely, 'cp1252'))}.",
+        )
 
 
 def _read(path: Path, options: Mapping[str, Any], limit: int) -> tuple[Any, Any]:
@@ -89,8 +113,7 @@ def _read(path: Path, options: Mapping[str, Any], limit: int) -> tuple[Any, Any]
 
 
 def _arrow(frame: Any, meta: Any, types: Mapping[str, str]) -> Any:
-    """Arrow columns; numbers that the file declares whole stay whole, and codes are whole where all of them are; empty text is
-    missing, as these files mean it."""
+    """Arrow columns: numbers are whole if all of them are (these packages keep most as doubles), and empty text is missing."""
     for name in frame.columns:
         wanted = types.get(name)
         if wanted == "text" or (wanted is None and frame[name].dtype == object and _lettered(frame[name])):
@@ -98,7 +121,7 @@ def _arrow(frame: Any, meta: Any, types: Mapping[str, str]) -> Any:
     table = from_pandas(frame)
     for i, name in enumerate(table.column_names):
         values = table.column(i)
-        if pa.types.is_floating(values.type) and types.get(name) != "float" and (_whole(name, meta) or _may_be_codes(name, meta)):
+        if pa.types.is_floating(values.type) and types.get(name) != "float":
             table = table.set_column(i, name, _as_integers(values))
         elif pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
             text = values.cast(pa.string())
@@ -128,24 +151,14 @@ def _text(value: Any, *, mixed: bool) -> str | None:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _whole(name: str, meta: Any) -> bool:
-    """Whether the file declares a column to hold whole numbers (SPSS F8.0, Stata %8.0g with an integer type)."""
-    storage = str((meta.readstat_variable_types or {}).get(name, ""))
-    form = str((meta.original_variable_types or {}).get(name, ""))
-    return storage.startswith("int") or (form.startswith("F") and (form.endswith(".0") or "." not in form))
-
-
-def _may_be_codes(name: str, meta: Any) -> bool:
-    """Whether a column of doubles may hold codes: it has value labels, or the file is of SAS, which declares nothing whole."""
-    labelled = bool((meta.variable_value_labels or {}).get(name))
-    return labelled or str(meta.file_format).lower() in ("sas7bdat", "xport")
-
-
 def _as_integers(values: Any) -> Any:
+    """Doubles as whole numbers; as they are if one of them is not whole, or may be another one rounded."""
     try:
-        return values.cast(pa.int64())
-    except pa.ArrowInvalid:  # the declaration does not hold: the numbers stay what they are
+        whole = values.cast(pa.int64())
+    except pa.ArrowInvalid:
         return values
+    low, high = (x.as_py() for x in pc.min_max(whole).values())
+    return whole if low is None or (low > -(2**53) and high < 2**53) else values
 
 
 def _described(column: Column, meta: Any) -> Column:

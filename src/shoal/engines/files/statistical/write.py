@@ -26,6 +26,8 @@ from shoal.kernels.arrow import as_doubles, seconds, wall_clock
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
 
+Codes = dict[str, dict[str, str]]
+"""By column, the codes that are new in a file, and the texts that they stand for."""
 _MOMENT = "01JAN00:00:00:00"
 _LOOKED_AT = 100
 _SPSS_FORM = re.compile(r"[A-Z]+[0-9]+(\.[0-9]+)?")
@@ -41,6 +43,7 @@ class _Frame:
     letters: dict[str, list[str]] = field(default_factory=dict)
     forms: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    codes: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def pandas(self) -> Any:
         import pandas as pd
@@ -50,7 +53,7 @@ class _Frame:
 
 def write_spss(
     path: Path, tables: Iterator[Any], columns: Sequence[Column], hidden: frozenset[str], *, packed: bool = False
-) -> None:
+) -> Codes:
     """An SPSS .sav file; labels of values that no longer occur are left out for the columns ``hidden``."""
     frame = _prepared(tables, columns, "spss", hidden)
     told = [c for c in columns if not c.grouped or c.measure]
@@ -70,9 +73,10 @@ def write_spss(
     rows = len(next(iter(frame.columns.values())))
     if rows and _call("read_sav", str(path), row_offset=rows - 1, row_limit=1)[0].empty:
         raise _cut_off(path)
+    return frame.codes
 
 
-def write_stata(path: Path, tables: Iterator[Any], columns: Sequence[Column], hidden: frozenset[str]) -> None:
+def write_stata(path: Path, tables: Iterator[Any], columns: Sequence[Column], hidden: frozenset[str]) -> Codes:
     """A Stata .dta file."""
     frame = _prepared(tables, columns, "stata", hidden)
     _call(
@@ -90,6 +94,7 @@ def write_stata(path: Path, tables: Iterator[Any], columns: Sequence[Column], hi
         if file.read() != b"</stata_dta>":
             raise _cut_off(path)
     _overwrite(path, at, b"01 Jan 2000 00:00")
+    return frame.codes
 
 
 def write_transport(path: Path, tables: Iterator[Any], columns: Sequence[Column], hidden: frozenset[str]) -> None:
@@ -148,6 +153,7 @@ def _prepared(
         if found is not None:
             out.columns[column.name] = _series(found.cells, letters=bool(found.letters))
             labels, declared = found.labels, found.declared
+            out.codes |= {column.name: dict(found.texts)} if found.texts else {}
             if found.letters:
                 out.letters[column.name] = list(found.letters)
         else:
