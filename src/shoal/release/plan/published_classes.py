@@ -324,11 +324,12 @@ def _node_levels(levels: list[CodeArray], clusters: npt.NDArray[np.int64]) -> In
     """The lowest level at which all classes of a cluster are alike, for each base class."""
     n = int(clusters.max()) + 1
     found = np.full(n, -1, dtype=np.int64)
+    order = np.argsort(clusters, kind="stable")
+    starts = np.searchsorted(clusters[order], np.arange(n))
     for level, codes in enumerate(levels):
-        low, high = np.full(n, np.iinfo(np.int32).max), np.full(n, np.iinfo(np.int32).min)
-        np.minimum.at(low, clusters, codes)
-        np.maximum.at(high, clusters, codes)
-        found[(low == high) & (found < 0)] = level
+        inside = codes[order]
+        alike = np.minimum.reduceat(inside, starts) == np.maximum.reduceat(inside, starts)
+        found[alike & (found < 0)] = level
     return found[clusters]
 
 

@@ -32,7 +32,7 @@ from shoal.search.local_recoding.cluster import gather, join_failing, prices, ru
 from shoal.search.local_recoding.cover import cover, polish
 from shoal.search.local_recoding.leave_out import leave_out
 from shoal.search.local_recoding.mondrian import mondrian
-from shoal.search.local_recoding.published import CellKind, Published, cell_kinds, make_trees, publish, published_table
+from shoal.search.local_recoding.published import CellKind, Labels, Published, cell_kinds, make_trees, publish, published_table
 from shoal.search.problem.checks import Checks, build_checks, table_holds
 from shoal.search.problem.column import Column, Pairs
 from shoal.search.problem.control import CancelSignal, Control
@@ -84,12 +84,12 @@ class LocalResult:
 
         n = int(self.groups[self.stays].max()) + 1
         names = self.problem.counts.columns
-        columns = [pa.array(p.labels[:n], pa.string()) for p in self.published]
+        columns = [p.texts[:n] for p in self.published]
         return pa.table(columns, names=list(names))
 
     def class_map(self) -> Any:
         """The class map of RECODE: one row per base class, original values and ``<column>\\0published``."""
-        return published_table(self.problem.counts, self.labels)
+        return published_table(self.problem.counts, [p.texts for p in self.published], self.groups)
 
 
 def local(
@@ -322,7 +322,12 @@ def _published(run: Run, label: IntArray, n: int) -> tuple[Published, ...]:
 
 def _with_blank(column: Column, cells: Published) -> Published:
     """The published values with one more cluster, of those left out."""
-    return Published(np.append(cells.covered, column.hierarchy.n_leaves), lambda: [*cells.labels, SUPPRESSED])
+
+    def labels() -> Labels:
+        names, index = cells.named
+        return [*names, SUPPRESSED], np.append(index, len(names))
+
+    return Published(np.append(cells.covered, column.hierarchy.n_leaves), labels)
 
 
 def _rare(evaluator: Evaluator, j: int, stays: Flags) -> Flags:
