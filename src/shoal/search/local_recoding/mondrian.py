@@ -83,7 +83,8 @@ class Cutting:
             at = np.flatnonzero(left[own])
             number = (np.cumsum(left) - 1)[own[at]]
             below = _lower_half(codes[column[own[at]], at], sizes[at], number, high[column[left], left], total[left])
-            good = self.holds(box[at], 2 * number + below, 2 * int(left.sum())).reshape(-1, 2).all(axis=1)
+            both = self.holds(box[at], 2 * number + below, 2 * int(left.sum()))
+            good = both[::2] & both[1::2]
             lower[at] = below & good[number]
             cut[np.flatnonzero(left)[good]] = True
             left &= ~cut
