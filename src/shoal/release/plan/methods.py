@@ -181,6 +181,7 @@ def _of_local(prepared: Prepared, found: LocalResult, coded: list[tuple[CodeArra
         finer=finer,
         notes=(f"Local recoding: {cells.sentence}",) if cells.rate else (),
         narrowed=cells,
+        lost=dict(zip(base.columns, found.by_column, strict=True)),
     )
 
 

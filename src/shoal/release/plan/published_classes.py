@@ -32,7 +32,8 @@ class Decision:
     ``kept`` and ``class_map`` are handed to RECODE and forgotten: they hold values. ``stays`` says for each base class whether
     it is published; ``published`` are its codes, per column, after the plan. ``given`` are numbers that requirements ask for and
     only the population table tells. ``narrowed`` is what the cells of a local recoding give away. ``plans`` counts the plans
-    with one level per column that were compared, ``others`` are the other methods (None if the policy names one method).
+    with one level per column that were compared, ``others`` are the other methods (None if the policy names one method). ``lost``
+    is the share of its domain that a local recoding loses of each column.
     """
 
     plan: Plan
@@ -54,6 +55,7 @@ class Decision:
     narrowed: AttackResult | None = None
     plans: int | None = None
     others: tuple[OtherMethod, ...] | None = None
+    lost: Mapping[str, float] = field(default_factory=dict)
 
     def suppressed(self, base: ClassCounts) -> int:
         """Records that are not published, or published with blanked quasi-identifiers."""

@@ -53,8 +53,9 @@ class LocalResult:
     """A local recoding: a published class for each base class, and what it costs.
 
     ``loss`` is ARX's loss and ``ncp`` the normalised certainty penalty of what is published; ``domain_ncp`` counts only the
-    values that occur in the data as the domain. A record that is left out costs as much as one that is fully generalized; its
-    class is the last of ``groups``, published as ``*`` in every column, which no other is.
+    values that occur in the data as the domain; ``by_column`` is what each column loses of its domain. A record that is left
+    out costs as much as one that is fully generalized; its class is the last of ``groups``, published as ``*`` in every column,
+    which no other is.
     """
 
     method: str
@@ -69,6 +70,7 @@ class LocalResult:
     requirements: tuple[req.Requirement, ...]
     stopped: str = ""
     suppressed: int = 0
+    by_column: tuple[float, ...] = ()
     stays: Flags = field(repr=False, default=None)  # type: ignore[arg-type]
     problem: Problem = field(repr=False, default=None)  # type: ignore[assignment]
     published: tuple[Published, ...] = field(repr=False, default=())
@@ -289,7 +291,7 @@ def _result(run: Run, method: str, label: IntArray) -> LocalResult:
     met = table_holds(run.asked, members, sums[0], lost, crowd)
     if not met or not (evaluator.passing(evaluator.base_source(), gid, sums) | lost).all():
         raise InfeasibleError("the recoding does not meet a requirement on the whole table.", hint="Ask for a larger k as well.")
-    loss, ncp, domain = _losses(problem, published, mass, run.weights)
+    loss, ncp, domain, lost_by = _losses(problem, published, mass, run.weights)
     control.show(1.0, "done")
     return LocalResult(
         method=method,
@@ -304,6 +306,7 @@ def _result(run: Run, method: str, label: IntArray) -> LocalResult:
         requirements=run.asked.requirements,
         stopped=control.reason,
         suppressed=int(sums[0][lost].sum()),
+        by_column=lost_by,
         stays=stays,
         problem=problem,
         published=published,
@@ -343,8 +346,8 @@ def _rare(evaluator: Evaluator, j: int, stays: Flags) -> Flags:
 
 def _losses(
     problem: Problem, published: tuple[Published, ...], mass: np.ndarray, weights: Mapping[str, float] | None
-) -> tuple[float, float, float]:
-    """ARX's loss, NCP over the hierarchy's leaves, and NCP over the values that occur."""
+) -> tuple[float, float, float, tuple[float, ...]]:
+    """ARX's loss, NCP over the hierarchy's leaves, NCP over the values that occur, and the share lost of each column."""
     share = column_weights(problem.names, weights)
     full, seen = [], []
     for column, cell in zip(problem.columns, published, strict=True):
@@ -352,4 +355,4 @@ def _losses(
         full.append(max(0.0, extra / max(1, column.hierarchy.n_leaves - 1)))
         seen.append(max(0.0, extra / max(1, len(column.leaves) - 2)))
     per = np.array(full)
-    return float(np.expm1(share @ np.log1p(per))), float(share @ per), float(share @ np.array(seen))
+    return float(np.expm1(share @ np.log1p(per))), float(share @ per), float(share @ np.array(seen)), tuple(full)
