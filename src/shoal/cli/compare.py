@@ -30,7 +30,7 @@ OPTIONS = {
     "models": Option("Train models on both tables."),
     "frontier": Option("Search the least loss at each k."),
 }
-METHODS = {"lattice": "one level per column", "local": "local recoding", "sets": "local, with sets", "release": "this release"}
+METHODS = {"lattice": "one level per column", "local": "local recoding", "release": "this release"}
 """How the least loss at a k was found."""
 
 

@@ -53,14 +53,14 @@ class PairChange:
 
 
 SCOPE = (
-    "The least of one level per column, local recoding with hierarchy values or with sets, each with as many records left out, "
-    "and this release. A release for that k tries mixtures of these too, and its own levels: it may lose less."
+    "What a release with this k and no other requirement loses by default, with as many records left out; or the plan of a "
+    "larger group, or this release, if that loses less."
 )
 
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """The least loss found for a k, and how: ``lattice`` (one level per column), ``local``, ``sets`` or ``release``."""
+    """The least loss found for a k, and how: ``lattice`` (one level per column), ``local`` or ``release``."""
 
     k: int
     loss: float

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
-import itertools
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from shoal.comparison.models import answered, learned, scores
 from shoal.comparison.result import Comparison, FrontierPoint
 from shoal.engines.count.people import check_counts, count_people
 from shoal.engines.table import Table
-from shoal.errors import DataError, EmptyTableError, MissingColumnError, UsageError
+from shoal.errors import DataError, EmptyTableError, InfeasibleError, MissingColumnError, UsageError
+from shoal.hierarchies import FromTree, Rule
 from shoal.measures.utility.analyses import MOST_ROWS, AnalysisChange, ModelScore
 from shoal.measures.utility.analyses import compare as run_analysis
 from shoal.model.counts.classes import ClassCounts
@@ -24,8 +26,10 @@ from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
 from shoal.model.requirement import K
-from shoal.release.plan.prepare import guessed_rule
-from shoal.search import frontier, local
+from shoal.release.plan.decide import MOST_LOCAL, decide
+from shoal.release.plan.prepare import Prepared, guessed_again
+from shoal.release.policy.policy import Policy
+from shoal.search import frontier
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -231,9 +235,10 @@ def _notes(columns: Sequence[ComparedColumn], n: int, m: int, quasi: Sequence[st
 
 KS = (2, 3, 5, 10, 20, 50)
 SECONDS = 15.0
-"""Time that the search may take; what it found by then is shown."""
-MOST_CLASSES, MOST_LOCAL = 300_000, 5_000
-"""Classes of the original up to which the curve is drawn, and up to which local recoding is tried at each k."""
+"""Processor time after which the planner is asked about no further k. For those one level per column is searched, for as many
+seconds at most."""
+MOST_CLASSES = 300_000
+"""Classes of the original up to which the curve is drawn; the planner is asked up to :data:`MOST_LOCAL`."""
 
 
 def trade_off(
@@ -246,42 +251,55 @@ def trade_off(
 ) -> tuple[tuple[FrontierPoint, ...], str]:
     """The least loss found at each k, as :data:`SCOPE` states, and in words what is missing of it.
 
-    ``release`` is the k and the loss of the release itself, which is one of the plans.
+    ``release`` is the k and the loss of the release itself, which is one of the plans; the planner is asked about the k nearest
+    to it first.
     """
     if not quasi:
         return (), "no quasi-identifiers are named (--quasi a,b), so no k can be chosen."
     counts = table.count(tuple(quasi)) if count is None else count_people(table, tuple(quasi), count)
     if counts.n_classes > MOST_CLASSES:
         return (), f"the original has {counts.n_classes:,} classes; it is drawn up to {MOST_CLASSES:,}."
-    levels = {}
-    for j, name in enumerate(counts.columns):
-        own = trees.get(name)
-        here = counts.codes[j] >= 0
-        values = counts.categories[j]
-        seen = np.bincount(counts.codes[j][here], weights=counts.sizes[here], minlength=len(values)).astype(np.int64)
-        levels[name] = own or guessed_rule(table.schema[name], values, seen, k=min(KS)).over(name, values, seen)
+    prepared = _with_levels(table, counts, trees, suppress)
     ks = [k for k in KS if k <= counts.n_members]
-    found = frontier(counts, levels, ks=ks, suppress=(suppress,), time_budget=SECONDS)
-    tried = [FrontierPoint(p.k, p.loss) for p in found if p.loss is not None]
+    many = counts.n_classes > MOST_LOCAL
+    here, begun, late, tried = 0 if release is None else release[0], time.process_time(), list[int](), list[FrontierPoint]()
+    for k in sorted(ks, key=lambda k: (abs(k - here), k)):
+        if many or time.process_time() - begun > SECONDS:
+            late.append(k)
+            continue
+        with contextlib.suppress(InfeasibleError):
+            made = decide(_at_k(prepared, k))
+            tried.append(FrontierPoint(k, float(made.loss), made.method))
+    if late:
+        levels = _at_k(prepared, min(late)).hierarchies
+        found = frontier(counts, levels, ks=sorted(late), suppress=(suppress,), time_budget=SECONDS)
+        tried += [FrontierPoint(p.k, p.loss) for p in found if p.loss is not None]
     tried += [] if release is None else [FrontierPoint(release[0], release[1], "release")]
-    tried += _local_points(counts, levels, ks, suppress)
     points = least_at_each(tried, ks)
     if len(points) < len(ks):
         return points, f"no plan was found for k = {next(k for k in ks if k not in {p.k for p in points}):,}."
-    return points, "" if counts.n_classes <= MOST_LOCAL else (
-        f"local recoding was not tried: the original has {counts.n_classes:,} classes; it is tried up to {MOST_LOCAL:,}."
-    )
+    why = f"the original has {counts.n_classes:,} classes" if many else f"the others took {SECONDS:.0f} s of processor time"
+    only = f"only one level per column was searched for k = {', '.join(map(str, sorted(late)))}: {why}."
+    return points, only if late else ""
 
 
-def _local_points(
-    counts: ClassCounts, levels: Mapping[str, Hierarchy], ks: Sequence[int], suppress: float
-) -> list[FrontierPoint]:
-    """Local recoding with hierarchy values and with sets at each k, if the original has few enough classes."""
-    tried = itertools.product(ks if counts.n_classes <= MOST_LOCAL else (), {"local": "hierarchy", "sets": "sets"}.items())
-    return [
-        FrontierPoint(k, float(local(counts, levels, [K(k)], cells=cells, suppress=suppress).loss), name)
-        for k, (name, cells) in tried
-    ]
+def _with_levels(table: Table, counts: ClassCounts, trees: Mapping[str, Hierarchy], suppress: float) -> Prepared:
+    """The counts as a release with as many records left out takes them, with the levels that are given."""
+    allow = {"suppress": suppress, "loss": 1, "blank": 1}
+    policy = Policy.of(quasi=list(counts.columns), rest="drop", k=min(KS), allow=allow).completed(table.schema)
+    rules: dict[str, Rule] = {c: FromTree(_rows(trees[c])) for c in counts.columns if c in trees}
+    quasi = {c: replace(r, hierarchy="given") if c in rules else r for c, r in policy.quasi.items()}
+    given = {c: rule.over(c, counts.categories[counts.column(c)]) for c, rule in rules.items()}
+    return Prepared(table, table.schema, replace(policy, quasi=quasi), counts, rules, given)
+
+
+def _rows(tree: Hierarchy) -> tuple[tuple[str, ...], ...]:
+    levels = [[level.labels[g] for g in level.groups] for level in tree.levels]
+    return tuple(zip(*levels, strict=True))
+
+
+def _at_k(prepared: Prepared, k: int) -> Prepared:
+    return guessed_again(prepared, replace(prepared.policy, requirements=(K(k),)))
 
 
 def least_at_each(tried: Sequence[FrontierPoint], ks: Sequence[int]) -> tuple[FrontierPoint, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,8 @@ import pytest
 
 import shoal
 from shoal.errors import DataError, EmptyTableError, MissingColumnError, UsageError
-from shoal.model.requirement import K
+from shoal.hierarchies import FromTree
+from shoal.model.hierarchy import Hierarchy
 from shoal.release.plan.decide import decide
 from shoal.release.plan.prepare import prepare
 from shoal.release.policy.policy import Policy
@@ -76,22 +78,62 @@ def test_the_release_itself_is_one_of_the_plans_at_its_k() -> None:
     assert {p.method for p in c.frontier} <= {"lattice", "local", "sets", "release"}
 
 
-@pytest.mark.parametrize("gone", [0, 9])
-def test_no_release_of_the_stated_methods_loses_less_than_the_least_at_its_k(gone: int) -> None:
-    """Releases at each k by each method, with the levels of the comparison and as many records left out."""
-    rng = np.random.default_rng(5)
-    table = pa.table({"age": rng.integers(20, 60, 120), "town": [f"t{i}" for i in rng.integers(0, 15, 120) // 2]})
-    c = shoal.compare(table, table.slice(gone), quasi=["age", "town"], models=False)
+def towns(n: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table({"age": rng.integers(20, 60, n), "town": [f"t{i}" for i in rng.integers(0, 15, n) // 2]})
+
+
+def jobs(n: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    some = {"sex": rng.choice(["f", "m"], n), "job": rng.choice(["cook", "nurse", "judge", "smith"], n, p=[0.6, 0.2, 0.15, 0.05])}
+    return pa.table({**some, "weight": rng.integers(45, 110, n)})
+
+
+@pytest.mark.parametrize(("table", "gone"), [(towns(120, 5), 0), (towns(120, 5), 9), (jobs(90, 2), 0)])
+def test_the_least_at_each_k_is_what_a_release_loses_by_default(table: pa.Table, gone: int) -> None:
+    """Releases at each k; a plan for a larger group is one for a smaller group too. No method by hand loses less."""
+    quasi = table.column_names
+    c = shoal.compare(table, table.slice(gone), quasi=quasi, models=False)
     assert c.to_json()["frontier"]["scope"] == c.frontier_scope
-    assert all(words in c.frontier_scope for words in ("one level per column", "hierarchy values or with sets", "mixtures"))
-    levels = prepare(
-        shoal.open(table), Policy.of(quasi=["age", "town"], k=2, allow={"suppress": gone / 120, "loss": 1, "blank": 1})
-    )
-    ways = {"lattice": {"method": "lattice"}, "local": {"method": "local"}, "sets": {"method": "local", "local_cells": "sets"}}
+    assert c.frontier_why == ""
+    assert [p.k for p in c.frontier] == [2, 3, 5, 10, 20, 50]
+    allow = {"suppress": gone / table.num_rows, "loss": 1, "blank": 1}
+    made = {p.k: shoal.anonymize(table, quasi=quasi, k=p.k, allow=allow).decision for p in c.frontier}
+    assert len({d.loss for d in made.values()}) >= 4
     for point in c.frontier:
-        asked = replace(levels.policy, requirements=(K(point.k),))
-        losses = {name: decide(replace(levels, policy=replace(asked, **way))).loss for name, way in ways.items()}
-        assert min(losses.values()) >= point.loss - 1e-9, (point, losses)
+        least = min((k for k in made if k >= point.k), key=lambda k: made[k].loss)
+        assert (point.loss, point.method) == (made[least].loss, made[least].method)
+        levels = prepare(shoal.open(table), Policy.of(quasi=quasi, k=point.k, allow=allow))
+        for way in ({"method": "lattice"}, {"method": "local"}, {"method": "local", "local_cells": "sets"}):
+            assert decide(replace(levels, policy=replace(levels.policy, **way))).loss >= point.loss - 1e-9
+
+
+def test_levels_that_are_given_are_those_of_the_curve() -> None:
+    """A hierarchy in two steps instead of the guessed one, as a policy states it."""
+    table = towns(120, 5)
+    rows = [[f"t{i}", f"part {i // 3}", "*"] for i in range(8)]
+    c = shoal.compare(table, table, quasi=["age", "town"], hierarchies={"town": Hierarchy.from_rows("town", rows)}, models=False)
+    found = prepare(shoal.open(table), Policy.of(quasi={"age": {}, "town": {}}, k=5, allow={"loss": 1, "blank": 1}))
+    levels = {**found.hierarchies, "town": Hierarchy.from_rows("town", rows)}
+    rules = {**found.rules, "town": FromTree(tuple(map(tuple, rows)))}
+    made = decide(replace(found, hierarchies=levels, rules=rules))
+    assert next(p.loss for p in c.frontier if p.k == 5) == pytest.approx(made.loss, abs=1e-12)
+
+
+def test_the_planner_is_asked_about_no_further_k_once_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The k nearest to the release comes first; the others get one level per column, and the card says so."""
+    table = towns(120, 5)
+    whole = {p.k: p.loss for p in shoal.compare(table, table, quasi=["age", "town"], models=False).frontier}
+    hours = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr("shoal.comparison.tables.time", SimpleNamespace(process_time=lambda: float(next(hours))))
+    monkeypatch.setattr("shoal.comparison.tables.SECONDS", 2 * 3600.0)
+    c = shoal.compare(table, table, quasi=["age", "town"], models=False)
+    assert (
+        c.frontier_why
+        == "only one level per column was searched for k = 5, 10, 20, 50: the others took 7200 s of processor time."
+    )
+    assert all(p.loss <= whole[p.k] for p in c.frontier[:2])
+    assert [p.method for p in c.frontier][2:] == ["lattice"] * 4
 
 
 def test_a_recoded_table_by_hand() -> None:

@@ -66,6 +66,18 @@ def test_at_the_limit_and_one_beside_it() -> None:
         assert (tried.loss_met, tried.met) == (met, met)
 
 
+def test_no_way_is_above_the_highest_level_that_the_policy_allows() -> None:
+    """``max_level`` bounds the sliders; without one, the levels that there are do."""
+    table = people(60, 1)
+    for bound, top in ((None, 3), (3, 3), (1, 1), (0, 0)):
+        rule = AGE if bound is None else {**AGE, "max_level": bound}
+        policy = Policy.of(quasi={"age": rule, "sex": {}}, sensitive=["ill"], k=5)
+        found = improve(table, policy)
+        assert found.highest == {"age": top, "sex": 1}
+        offered = [way.level for way in ways(found, {"age": 0, "sex": 1}) if way.column == "age"]
+        assert offered == [level for level in (1, 2, 3) if by_hand(table, level, 1, 5)[1] == 0 and level <= top][:1]
+
+
 def test_a_level_that_is_not_there_is_refused() -> None:
     found = improve(people(60, 1), asked(3))
     for wrong in ({"age": 4}, {"age": -1}, {"ill": 0}):

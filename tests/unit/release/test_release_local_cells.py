@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from shoal.errors import PolicyError
 from shoal.release.plan.methods import _coded
 from shoal.release.plan.published_classes import _covers, _in_label
 from shoal.release.policy.policy import Policy
+from shoal.search.local_recoding.published import Published
 
 QUASI = ("age", "job")
 
@@ -145,5 +147,6 @@ def test_values_under_a_node_against_their_definition() -> None:
 
 
 def test_labels_get_codes_in_the_order_in_which_classes_come() -> None:
-    codes, names = _coded(["b", None, "a", "b", "never"], np.array([2, 1, 3, 0, 2]))
+    cells = Published(np.ones(5), lambda: (["b", None, "a", "never"], np.array([0, 1, 2, 0, 3])))
+    ((codes, names),) = _coded(SimpleNamespace(groups=np.array([2, 1, 3, 0, 2]), published=[cells]))
     assert (codes.tolist(), names) == ([0, -1, 1, 1, 0], ("a", "b"))

@@ -95,14 +95,22 @@ def test_few_nodes_or_other_requirements_go_the_plain_way() -> None:
     evaluator = Evaluator(problem, build_checks(counts, [req.K(3)], has_population=False), 0)
     assert covering.is_compiled(evaluator, covering.MANY_NODES)
     assert not covering.is_compiled(evaluator, covering.MANY_NODES - 1)
-    for n_columns, fits in ((10, True), (11, False)):  # 60¹⁰ < 2⁶² < 60¹¹
-        rows = [np.arange(60, dtype=np.int32)] * n_columns
-        names = tuple("abcdefghijk"[:n_columns])
-        counts = ClassCounts([1] * 60, names, rows, [pa.array([f"{i:02}" for i in range(60)])] * n_columns)
-        problem = build_problem(counts, {c: tree(c, 60, flat=True) for c in names})
-        assert {c.cards[0] for c in problem.columns} == {61}, "a missing value has a group of its own"
-        evaluator = Evaluator(problem, build_checks(counts, [req.K(3)], has_population=False), 0)
-        assert covering.is_compiled(evaluator, 10**6) is fits
+
+
+@pytest.mark.parametrize("known", ["pairs", "records"])
+@pytest.mark.parametrize("size", [200, 250])  # 201⁸ < 2⁶² < 251⁸
+def test_columns_with_more_keys_than_a_number_holds_are_numbered_in_between(
+    size: int, known: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Measurements with many values each: groups would be mixed up if their keys wrapped around."""
+    monkeypatch.setattr(covering, "NODES", 300)
+    counts, trees, pairs = people(3, (size,) * 8, n=90)
+    if known == "records":
+        counts = ClassCounts(counts.records, counts.columns, counts.codes, counts.categories)
+    plain = labels(counts, trees, pairs if known == "pairs" else None, 3)
+    monkeypatch.setattr(covering, "MANY_NODES", 1)
+    assert labels(counts, trees, pairs if known == "pairs" else None, 3).tolist() == plain.tolist()
+    assert (plain >= 0).any()
 
 
 def test_a_stopped_cover_is_still_a_recoding(monkeypatch: pytest.MonkeyPatch) -> None:

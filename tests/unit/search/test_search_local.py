@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from types import SimpleNamespace
@@ -17,6 +18,11 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import SUPPRESSED
 from shoal.search import local
+from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.local_recoding.mondrian import mondrian
+from shoal.search.problem.checks import build_checks
+from shoal.search.problem.control import Control
+from shoal.search.problem.problem import build_problem
 
 CELLS = ("hierarchy", "sets", "ranges")
 METHODS = ("cover", "cluster", "mondrian")
@@ -359,3 +365,68 @@ def test_in_a_small_table_sets_lose_no_more_than_any_other_cells(seed: int) -> N
     counts, trees = table.counts(), table.hierarchies()
     lost = {cells: local(counts, trees, [req.K(3)], cells=cells).ncp for cells in CELLS}
     assert lost["sets"] <= min(lost.values()) + 1e-12
+
+
+def _by_one_part_at_a_time(evaluator: Evaluator) -> list[int]:
+    """Strict Mondrian in its plain form: a part is cut at the median of the widest column that allows it, upper half first."""
+    problem = evaluator.problem
+    sizes = problem.measures[problem.members_at]
+
+    def holds(box: list[int]) -> bool:
+        label = np.ones(problem.n_base, dtype=np.int64)
+        label[box] = 0
+        sums = evaluator.sums_of(label, 2)
+        return bool(evaluator.passing(evaluator.base_source(), label.astype(np.int32), sums)[0])
+
+    def cut(box: list[int]) -> tuple[list[int], list[int]] | None:
+        if int(sizes[box].sum()) < 2 * max(1, evaluator.checks.least):
+            return None
+        values = [[int(problem.codes[j, x]) for x in box] for j in range(len(problem.columns))]
+        wide = [(max(v) - min(v)) / max(1, len(c.leaves) - 2) for v, c in zip(values, problem.columns, strict=True)]
+        for j in sorted(range(len(wide)), key=lambda j: -wide[j]):
+            if wide[j] <= 0:
+                return None
+            ranked = sorted(zip(values[j], sizes[box].tolist(), strict=True))
+            run = itertools.accumulate(size for _, size in ranked)
+            median = next(v for (v, _), so_far in zip(ranked, run, strict=True) if so_far >= sizes[box].sum() / 2)
+            highest = median - (median == max(values[j]))
+            low, high = ([x for x, v in zip(box, values[j], strict=True) if (v <= highest) == below] for below in (True, False))
+            if holds(low) and holds(high):
+                return low, high
+        return None
+
+    label, pending = [-1] * problem.n_base, [list(range(problem.n_base))]
+    for part in itertools.count():
+        if not pending:
+            return label
+        while (halves := cut(box := pending.pop())) is not None:
+            pending += halves
+        for x in box:
+            label[x] = part
+    raise AssertionError
+
+
+@pytest.mark.parametrize("people", [False, True])
+def test_cutting_all_parts_of_a_round_at_once_gives_what_cutting_one_by_one_gives(people: bool) -> None:
+    several = 0
+    for seed in range(24):
+        table = random_table(64_000 + seed)
+        counts = table.counts()
+        asked = ([req.K(3)], [req.K(2), req.TCloseness("s", 0.5)], [req.EntropyDiversity("s", 1.6)])[seed % 3]
+        pairs = None
+        if people:  # the first classes have some people in common
+            shared = np.arange(int(counts.n_records)) % max(2, int(counts.n_records) - 4)
+            pairs = np.repeat(np.arange(counts.n_classes), counts.sizes), shared
+            asked, counts = [req.K(3)], ClassCounts(
+                counts.sizes, counts.columns, counts.codes, counts.categories, records=counts.sizes, unit="id",
+                n_people=len(set(shared.tolist())),
+            )  # fmt: skip
+        checks = build_checks(counts, asked, has_population=False)
+        evaluator = Evaluator(build_problem(counts, table.hierarchies(), people=pairs), checks, 0, threads=1)
+        try:
+            found = mondrian(evaluator, Control()).tolist()
+        except InfeasibleError:
+            continue
+        assert found == _by_one_part_at_a_time(evaluator), seed
+        several += max(found) > 1
+    assert several >= 6

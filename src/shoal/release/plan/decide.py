@@ -44,6 +44,8 @@ LARGER, MOST_REPEATED = (2, 4, 8), 10_000
 MIXED, MIXED_RUN, BLOCK = 400_000_000, 10_000_000, 4096
 """Work for local recodings with one level for some columns (classes × columns × classes that each is compared with), the fixed
 work of each of them, once more for each column beyond :data:`NARROW`, and the most classes that a class is compared with."""
+MOSTLY = 0.7
+"""Share of its domain that a column loses in the best local recoding, from which on it is also held at its highest level."""
 NEAR = 1.1
 """A column is held beside others if holding it alone loses at most this times the least."""
 CELLS_TRIED = {"hierarchy": "values", "sets": "sets"}
@@ -159,7 +161,9 @@ def _by_each(
     n, columns = prepared.base.n_classes, len(prepared.quasi)
     runs = MIXED // (n * min(n, BLOCK) * columns + MIXED_RUN * max(1, columns - NARROW))
     if local and cells >= FIRST_CELLS and runs:
-        found["mixed"] = _mixed(prepared, progress, runs)
+        recoded = [d for name, d in found.items() if d is not None and name in local]
+        lost = min(recoded, key=lambda d: d.loss).lost if recoded else {}
+        found["mixed"] = _mixed(prepared, progress, runs, [c for c, share in lost.items() if share >= MOSTLY])
     least = min((d.loss for name, d in found.items() if d is not None and name != "lattice"), default=math.inf)
     if one is not None and cells > FIRST_CELLS and not one.proven and one.gap and one.loss - one.gap <= least:
         found["lattice"] = _one_level(prepared, progress, cells=cells)
@@ -167,16 +171,18 @@ def _by_each(
         raise problem or InfeasibleError("no method found a plan that meets the requirements.")
 
 
-def _mixed(prepared: Prepared, progress: Progress, runs: int) -> Decision | None:
+def _mixed(prepared: Prepared, progress: Progress, runs: int, lost: Collection[str]) -> Decision | None:
     """The local recoding that loses least of those tried with one level for some columns; None if there is none.
 
     First each column that the policy leaves open is held at each level that tells something, the lowest levels and columns with
-    few values first. The best stays held; the others that came near to it are held beside it, while that loses less.
+    few values first; the columns that are ``lost`` to a recoding of all of them are also held at their highest, which comes with
+    the lowest. The best stays held; the others that came near to it are held beside it, while that loses less.
     """
     rules, trees = prepared.policy.quasi, prepared.hierarchies
     free = [c for c in prepared.quasi if rules[c].min_level is rules[c].max_level is None]
     most = len(prepared.quasi) - 1 - sum(r.fixed for r in rules.values())
-    pins = sorted(((c, level) for c in free for level in range(trees[c].height)), key=lambda p: (p[1], trees[p[0]].n_leaves))
+    pins = [(c, level) for c in free for level in range(trees[c].height + (c in lost))]
+    pins.sort(key=lambda p: (p[1] % max(1, trees[p[0]].height), trees[p[0]].n_leaves, p[1]))
     best, held = None, dict[str, int]()
     while len(held) < most and pins[:runs]:
         made = [(d, pin) for pin in pins[:runs] for d in _held(prepared, progress, [{**held, pin[0]: pin[1]}])]

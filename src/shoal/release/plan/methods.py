@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,9 @@ import numpy as np
 
 from shoal.attacks.downcoding import Recoded, downcoding, narrowed
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.kernels.arrow import from_numpy, positions
 from shoal.model.attack import AttackResult
-from shoal.model.counts.classes import MISSING, CodeArray, IntArray
+from shoal.model.counts.classes import CodeArray
 from shoal.model.display import Progress, written
 from shoal.model.plan import SUPPRESSED, Plan, Suppression
 from shoal.model.requirement import DistinctDiversity, Verdict
@@ -132,7 +133,7 @@ def local_recoding(prepared: Prepared, progress: Progress, *, smallest: int = 0,
             time_budget=policy.time_limit,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
         )
-        decision = _of_local(prepared, found, [_coded(p.labels, found.groups) for p in found.published])
+        decision = _of_local(prepared, found, _coded(found))
         unmet = shortfalls(prepared, decision)
         if not unmet:
             return _resisting_local(prepared, decision)
@@ -180,6 +181,7 @@ def _of_local(prepared: Prepared, found: LocalResult, coded: list[tuple[CodeArra
         finer=finer,
         notes=(f"Local recoding: {cells.sentence}",) if cells.rate else (),
         narrowed=cells,
+        lost=dict(zip(base.columns, found.by_column, strict=True)),
     )
 
 
@@ -194,21 +196,21 @@ def _with_the_rest(prepared: Prepared, class_map: Any) -> Any:
     from shoal.search.local_recoding.published import published_table
 
     whole = prepared.table.without_unit().count(prepared.quasi)
-    rest = published_table(whole, [[SUPPRESSED] * whole.n_classes] * len(whole.columns))
+    every = np.zeros(whole.n_classes, dtype=np.int64)
+    rest = published_table(whole, [pa.array([SUPPRESSED])] * len(whole.columns), every)
     both = pa.concat_tables([class_map, rest], promote_options="permissive")
     first = [(name, "first", pc.ScalarAggregateOptions(skip_nulls=False)) for name in both.column_names[len(whole.columns) :]]
     joined = both.group_by(list(whole.columns), use_threads=False).aggregate(first)
     return joined.rename_columns([n.removesuffix("_first") if n.endswith("published_first") else n for n in joined.column_names])
 
 
-def _coded(labels: Sequence[str | None], groups: IntArray) -> tuple[CodeArray, tuple[str | None, ...]]:
-    """Codes of the label of each class's group, in order of first appearance; a missing one is −1."""
-    order: dict[str | None, int] = {}
-    codes = np.full(len(labels), MISSING, dtype=np.int32)
-    for group in groups[np.sort(np.unique(groups, return_index=True)[1])].tolist():
-        if labels[group] is not None:
-            codes[group] = order.setdefault(labels[group], len(order))
-    return codes[groups], tuple(order)
+def _coded(found: LocalResult) -> list[tuple[CodeArray, tuple[str | None, ...]]]:
+    """Per column, codes of what each class publishes, in order of first appearance, and their labels; a missing one is −1."""
+    first = np.unique(found.groups, return_index=True)[1]
+    order = np.argsort(first)
+    place = np.argsort(order)[found.groups]
+    seen = [p.texts.take(from_numpy(order)).dictionary_encode() for p in found.published]
+    return [(positions(texts.indices)[place], tuple(texts.dictionary.to_pylist())) for texts in seen]
 
 
 def shortfalls(prepared: Prepared, decision: Decision) -> list[Verdict]:

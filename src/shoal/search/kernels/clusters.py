@@ -16,6 +16,10 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
+SLACK = 1e-9
+"""What a cost may be above a bound, relative to it, before a point is given up: more than the bound is rounded by."""
+
+
 @njit
 def gather_members(
     points: Codes, starts: Ints, ranges: Flags, price: Floats, records: Ints, sizes: Ints, k: int, order: Ints, label: Ints,
@@ -64,7 +68,7 @@ def _nearest(
     low: Codes, high: Codes, mass: float, cost: float,
 ) -> int:  # fmt: skip
     """The first of the ``left`` points of ``alive`` that raises the cost of a cluster least."""
-    best, chosen = np.inf, -1
+    best, chosen, most = np.inf, -1, np.inf
     for i in range(left):
         x = alive[i]
         total = cost
@@ -77,11 +81,12 @@ def _nearest(
                     total += price[j] * (low[j] - v)
             elif not inside[starts[j] + v]:
                 total += price[j]
-            if (mass + 1.0) * total - mass * cost > best:
+            if total > most:
                 break
         rise = (mass + records[x]) * total - mass * cost
         if rise < best:
             best, chosen = rise, x
+            most = (best + mass * cost) / (mass + 1.0) * (1.0 + SLACK)
     return chosen
 
 

@@ -28,6 +28,9 @@ N_NUMBERS = 8
 CLASS, MEMBERS, KEY, GROUP, GROUP_KEY, PEOPLE, FIRST, CLUSTER, LARGEST = 0, 1, 2, 3, 4, 5, 6, 7, 8
 N_CELLS = 9
 
+MOST_KEYS = 2.0**62
+"""Keys of groups that can be told apart; if the columns so far and the next have more, those so far are numbered first."""
+
 # pairs, in order of people: the class, the person
 OF_CLASS, PERSON = 0, 1
 
@@ -73,16 +76,29 @@ def cover_nodes(s: Cover, step: float, work: int) -> bool:
 @lean_njit
 def _group(s: Cover, node: int) -> None:
     """Number the groups of the classes left at a node, in order of first appearance, and add up their people."""
-    left, base, mask, space = s.numbers[LEFT], s.numbers[BASE], len(s.slots) - 1, 1.0
+    left, space = s.numbers[LEFT], 1.0
     for c in range(left):
         s.cells[KEY, c] = 0
     for j in range(len(s.points)):
         level = s.nodes[node, j]
         card, start = s.cards[j, level], s.offsets[j, level]
+        if space * card > MOST_KEYS:
+            _number(s, space)
+            for c in range(left):
+                s.cells[KEY, c] = s.cells[GROUP, c]
+            space = float(s.numbers[GROUPS])
+            s.numbers[BASE] += left
         space *= card
         if card > 1:
             for c in range(left):
                 s.cells[KEY, c] = s.cells[KEY, c] * card + s.groups[start + s.points[j, c]]
+    _number(s, space)
+
+
+@lean_njit
+def _number(s: Cover, space: float) -> None:
+    """Number the keys, which are below ``space``, and add up their people."""
+    left, base, mask = s.numbers[LEFT], s.numbers[BASE], len(s.slots) - 1
     direct = space <= len(s.slots)
     found = 0
     for c in range(left):

@@ -32,7 +32,7 @@ from shoal.search.local_recoding.cluster import gather, join_failing, prices, ru
 from shoal.search.local_recoding.cover import cover, polish
 from shoal.search.local_recoding.leave_out import leave_out
 from shoal.search.local_recoding.mondrian import mondrian
-from shoal.search.local_recoding.published import CellKind, Published, cell_kinds, make_trees, publish, published_table
+from shoal.search.local_recoding.published import CellKind, Labels, Published, cell_kinds, make_trees, publish, published_table
 from shoal.search.problem.checks import Checks, build_checks, table_holds
 from shoal.search.problem.column import Column, Pairs
 from shoal.search.problem.control import CancelSignal, Control
@@ -53,8 +53,9 @@ class LocalResult:
     """A local recoding: a published class for each base class, and what it costs.
 
     ``loss`` is ARX's loss and ``ncp`` the normalised certainty penalty of what is published; ``domain_ncp`` counts only the
-    values that occur in the data as the domain. A record that is left out costs as much as one that is fully generalized; its
-    class is the last of ``groups``, published as ``*`` in every column, which no other is.
+    values that occur in the data as the domain; ``by_column`` is what each column loses of its domain. A record that is left
+    out costs as much as one that is fully generalized; its class is the last of ``groups``, published as ``*`` in every column,
+    which no other is.
     """
 
     method: str
@@ -69,6 +70,7 @@ class LocalResult:
     requirements: tuple[req.Requirement, ...]
     stopped: str = ""
     suppressed: int = 0
+    by_column: tuple[float, ...] = ()
     stays: Flags = field(repr=False, default=None)  # type: ignore[arg-type]
     problem: Problem = field(repr=False, default=None)  # type: ignore[assignment]
     published: tuple[Published, ...] = field(repr=False, default=())
@@ -84,12 +86,12 @@ class LocalResult:
 
         n = int(self.groups[self.stays].max()) + 1
         names = self.problem.counts.columns
-        columns = [pa.array(p.labels[:n], pa.string()) for p in self.published]
+        columns = [p.texts[:n] for p in self.published]
         return pa.table(columns, names=list(names))
 
     def class_map(self) -> Any:
         """The class map of RECODE: one row per base class, original values and ``<column>\\0published``."""
-        return published_table(self.problem.counts, self.labels)
+        return published_table(self.problem.counts, [p.texts for p in self.published], self.groups)
 
 
 def local(
@@ -289,7 +291,7 @@ def _result(run: Run, method: str, label: IntArray) -> LocalResult:
     met = table_holds(run.asked, members, sums[0], lost, crowd)
     if not met or not (evaluator.passing(evaluator.base_source(), gid, sums) | lost).all():
         raise InfeasibleError("the recoding does not meet a requirement on the whole table.", hint="Ask for a larger k as well.")
-    loss, ncp, domain = _losses(problem, published, mass, run.weights)
+    loss, ncp, domain, lost_by = _losses(problem, published, mass, run.weights)
     control.show(1.0, "done")
     return LocalResult(
         method=method,
@@ -304,6 +306,7 @@ def _result(run: Run, method: str, label: IntArray) -> LocalResult:
         requirements=run.asked.requirements,
         stopped=control.reason,
         suppressed=int(sums[0][lost].sum()),
+        by_column=lost_by,
         stays=stays,
         problem=problem,
         published=published,
@@ -322,7 +325,12 @@ def _published(run: Run, label: IntArray, n: int) -> tuple[Published, ...]:
 
 def _with_blank(column: Column, cells: Published) -> Published:
     """The published values with one more cluster, of those left out."""
-    return Published(np.append(cells.covered, column.hierarchy.n_leaves), lambda: [*cells.labels, SUPPRESSED])
+
+    def labels() -> Labels:
+        names, index = cells.named
+        return [*names, SUPPRESSED], np.append(index, len(names))
+
+    return Published(np.append(cells.covered, column.hierarchy.n_leaves), labels)
 
 
 def _rare(evaluator: Evaluator, j: int, stays: Flags) -> Flags:
@@ -338,8 +346,8 @@ def _rare(evaluator: Evaluator, j: int, stays: Flags) -> Flags:
 
 def _losses(
     problem: Problem, published: tuple[Published, ...], mass: np.ndarray, weights: Mapping[str, float] | None
-) -> tuple[float, float, float]:
-    """ARX's loss, NCP over the hierarchy's leaves, and NCP over the values that occur."""
+) -> tuple[float, float, float, tuple[float, ...]]:
+    """ARX's loss, NCP over the hierarchy's leaves, NCP over the values that occur, and the share lost of each column."""
     share = column_weights(problem.names, weights)
     full, seen = [], []
     for column, cell in zip(problem.columns, published, strict=True):
@@ -347,4 +355,4 @@ def _losses(
         full.append(max(0.0, extra / max(1, column.hierarchy.n_leaves - 1)))
         seen.append(max(0.0, extra / max(1, len(column.leaves) - 2)))
     per = np.array(full)
-    return float(np.expm1(share @ np.log1p(per))), float(share @ per), float(share @ np.array(seen))
+    return float(np.expm1(share @ np.log1p(per))), float(share @ per), float(share @ np.array(seen)), tuple(full)

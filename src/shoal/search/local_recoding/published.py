@@ -8,6 +8,7 @@ is in the table is not published.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -87,16 +88,33 @@ def make_trees(problem: Problem, weights: Mapping[str, float] | None = None, cap
     return Trees(points, np.concatenate(groups), offsets, np.concatenate(price), tuple(heights))
 
 
+Labels = tuple[list[str | None], IntArray]
+
+
 @dataclass(frozen=True, eq=False)
 class Published:
-    """For one column: the leaves that each cluster's value covers, and its label (None for a missing value), made when asked."""
+    """For one column: the leaves that each cluster's value covers, and its label (None for a missing value).
+
+    ``make`` is called when labels are needed: different labels, and which of them each cluster has.
+    """
 
     covered: FloatArray
-    make: Callable[[], list[str | None]]
+    make: Callable[[], Labels]
 
     @cached_property
-    def labels(self) -> list[str | None]:
+    def named(self) -> Labels:
         return self.make()
+
+    @property
+    def labels(self) -> list[str | None]:
+        names, index = self.named
+        return [names[i] for i in index.tolist()]
+
+    @cached_property
+    def texts(self) -> Any:
+        """The labels as a pyarrow array."""
+        names, index = self.named
+        return from_texts(names).take(from_numpy(index))
 
 
 def publish(
@@ -114,9 +132,11 @@ def publish(
     covered = named.covered.copy()
     covered[hidden] = nodes.covered
 
-    def labels() -> list[str | None]:
-        instead = dict(zip(hidden.tolist(), nodes.labels, strict=True))
-        return [instead.get(a, label) for a, label in enumerate(named.labels)]
+    def labels() -> Labels:
+        (names, index), (instead, among) = named.named, nodes.named
+        index = index.copy()
+        index[hidden] = len(names) + among
+        return [*names, *instead], index
 
     return Published(covered, labels)
 
@@ -136,14 +156,16 @@ def _publish_values(column: Column, kind: CellKind, codes: npt.NDArray[np.int32]
     return Published(covered, lambda: _set_labels(column, kind, owner, leaf, n))
 
 
-def _set_labels(column: Column, kind: CellKind, owner: IntArray, leaf: IntArray, n: int) -> list[str | None]:
+def _set_labels(column: Column, kind: CellKind, owner: IntArray, leaf: IntArray, n: int) -> Labels:
     order = np.lexsort((leaf, owner))
     leaves = leaf[order].tolist()
     start = np.searchsorted(owner[order], np.arange(n + 1)).tolist()
-    return [_text(column, kind, leaves[start[a] : start[a + 1]]) for a in range(n)]
+    known: dict[tuple[int, ...], int] = {}
+    index = [known.setdefault(tuple(leaves[a:b]), len(known)) for a, b in itertools.pairwise(start)]
+    return [_text(column, kind, values) for values in known], np.array(index, dtype=np.int64)
 
 
-def _text(column: Column, kind: CellKind, leaves: list[int]) -> str | None:
+def _text(column: Column, kind: CellKind, leaves: tuple[int, ...]) -> str | None:
     """The label of a set of leaves in order; −1, a missing value, comes first."""
     names = column.hierarchy.leaves
     missing = leaves[0] < 0
@@ -177,7 +199,7 @@ def _publish_nodes(column: Column, codes: npt.NDArray[np.int32], clusters: IntAr
     for name, wide in zip(names, covered[np.unique(node_of, return_index=True)[1]].tolist(), strict=True):
         widest[name] = max(wide, widest.get(name, 0.0))  # a label of two levels says no more than the wider of both
     covered = np.array([widest[name] for name in names])[node_of]
-    return Published(covered, lambda: [names[i] for i in node_of.tolist()])
+    return Published(covered, lambda: (names, node_of.astype(np.int64)))
 
 
 def _node_label(column: Column, level: int, code: int) -> str | None:
@@ -189,11 +211,16 @@ def _node_label(column: Column, level: int, code: int) -> str | None:
     return at.labels[0] if joined else None
 
 
-def published_table(counts: ClassCounts, published: Sequence[Sequence[str | None]]) -> Any:
-    """The class map of RECODE: original columns, and for each ``<column>\\0published``."""
+CHUNK = 65_536
+"""Classes whose published values are put into one pyarrow array: more might be too long for its offsets."""
+
+
+def published_table(counts: ClassCounts, published: Sequence[Any], groups: IntArray) -> Any:
+    """The class map of RECODE: original columns, and for each ``<column>\\0published``, the text of each class's group."""
     import pyarrow as pa
 
     pairs = zip(counts.categories, counts.codes, strict=True)
     originals = [values.take(from_numpy(np.where(codes < 0, 0, codes), codes < 0)) for values, codes in pairs]
-    arrays = [*originals, *map(from_texts, published)]
+    chunks = [from_numpy(groups[at : at + CHUNK]) for at in range(0, max(1, len(groups)), CHUNK)]
+    arrays = [*originals, *(pa.chunked_array([texts.take(chunk) for chunk in chunks]) for texts in published)]
     return pa.table(arrays, names=[*counts.columns, *(f"{n}\0published" for n in counts.columns)])
