@@ -20,6 +20,7 @@ from shoal.model.display import as_percent
 from shoal.model.estimate import Estimate
 from shoal.prediction.questionnaire.meter import confidence, fewest, verdict
 from shoal.registry.answer.answer import OWN, UNKNOWN
+from shoal.registry.answer.plain import codes_of, population_of
 from shoal.registry.answer.query import Registry
 from shoal.registry.records.population import Population, place_names
 from shoal.registry.records.vocabulary import attribute, canonical, coarser, compare, label
@@ -28,6 +29,8 @@ OFFERED = 3
 """Sets of codes that are offered."""
 MOST_SETS = 300
 """Sets of codes that are tried at most, as long as each attribute has more than two codings left."""
+ABOUT = 0.2
+"""A share is given as one number if its ends lie within this part of it."""
 Advice = Literal["collect", "band", "do not collect", "not known"]
 
 
@@ -81,7 +84,7 @@ class Decision:
             most = as_percent(self.before.high)
             return f"Within the target of {target}: by {asked}, at most {most} of {people} are unique{sure}.{_word(self.before)}"
         if self.verdict == "beyond":
-            text = f"Beyond the target of {target}: {asked} make about {as_percent(self.before.value)} of {people} unique{sure}."
+            text = f"Beyond the target of {target}: {asked} make {share_words(self.before)} of {people} unique{sure}."
         else:
             text = f"Not known whether the target of {target} is met: by {asked}, {between} of {people} are unique."
         for codes, share in self.sets[:1]:
@@ -139,12 +142,13 @@ def decide(
 ) -> Decision:
     """Advice on what to collect so that at most ``target`` of the group is expected to be unique.
 
-    The upper end of each prediction is held against the target: what is not known well enough does not pass.
+    The upper end of each prediction is held against the target: what is not known well enough does not pass. Plain words do:
+    ``Amsterdam``, ``age``, ``sex=female`` (:func:`.plain.codes_of`).
     """
     if not 0 < target < 1:
         raise UsageError("the target is a share between 0 and 1.", hint="Pass 0.05 for five in a hundred.")
-    wanted = canonical(codes)
-    people = population if isinstance(population, Population) else Population.parse(population)
+    people = population if isinstance(population, Population) else population_of(registry.source, population)
+    wanted = canonical(codes_of(registry.source, codes, people))
     search = _Search(registry, people, group_size, target, _own_levels(registry, people))
     asked = registry.query(wanted, people)
     if not asked.records:
@@ -234,6 +238,19 @@ def words(codes: Iterable[str]) -> str:
     """
     *most, last = [label(code) for code in codes] or ["nothing"]
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def share_words(share: Estimate) -> str:
+    """A share as exactly as it is known.
+
+    >>> [share_words(Estimate(v, low, high, method="")) for v, low, high in ((0.5, 0.49, 0.52), (0.5, 0.5, 1.0), (0.5, 0.1, 0.6))]
+    ['about 50 %', 'at least 50 %', 'between 10 % and 60 %']
+    """
+    if share.high - share.low <= ABOUT * share.value:
+        return f"about {as_percent(share.value)}"
+    if share.high >= 1:
+        return f"at least {as_percent(share.low)}"
+    return f"between {as_percent(share.low)} and {as_percent(share.high)}"
 
 
 def _own_levels(registry: Registry, people: Population) -> frozenset[str]:

@@ -15,13 +15,13 @@ from shoal.errors import ShoalError, UsageError
 from shoal.kernels.signatures import fingerprint
 from shoal.model.display import as_percent, one_in
 from shoal.registry.answer.answer import Answer, analysed
-from shoal.registry.answer.decide import Decision, Line, decide, words
+from shoal.registry.answer.decide import Decision, Line, decide, share_words, words
 from shoal.registry.answer.exposure import places_of
 from shoal.registry.answer.plain import codes_of, countries, population_of
 from shoal.registry.answer.query import Registry, populations
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import SHARE_STEP, Record
-from shoal.registry.records.vocabulary import label
+from shoal.registry.records.vocabulary import attribute, label
 from shoal.report import pages
 from shoal.report.numbers import percent
 from shoal.server.common import status_of
@@ -77,9 +77,10 @@ def _decided(registry: Registry, fields: Fields) -> dict[str, Any]:
     if not codes or fields["age"] not in dict(AGES) or fields["target"] not in TARGETS:
         raise UsageError("no question is chosen.", hint="Choose at least one.")
     people = population_of(registry.source, fields["place"])
-    wanted = codes_of(registry.source, codes, people)
-    if "postcode" in wanted:
+    known = {attribute(code).partition("/")[0] for coding in registry.source.codings(str(people)) for code in coding}
+    if "postcode" in codes and "postcode" not in known:
         raise UsageError(f"nothing is known about postcodes in {fields['place']}.", hint="Leave out the postcode.")
+    wanted = codes_of(registry.source, codes, people)
     found = decide(registry, wanted, people, group_size=_people(fields["people"]), target=int(fields["target"]) / 100)
     answer = registry.query(wanted, people)
     fit: str = answer.fit
@@ -116,7 +117,7 @@ def _before(found: Decision) -> str:
     share = found.before
     if found.verdict == "within":
         return f"at most {as_percent(share.high)}"
-    return as_percent(share.value) if found.verdict == "beyond" else f"{as_percent(share.low)} to {as_percent(share.high)}"
+    return share_words(share) if found.verdict == "beyond" else f"{as_percent(share.low)} to {as_percent(share.high)}"
 
 
 def _verdict(found: Decision) -> str:
