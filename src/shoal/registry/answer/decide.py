@@ -18,8 +18,7 @@ from typing import Any, Literal
 from shoal.errors import UsageError
 from shoal.model.display import as_percent
 from shoal.model.estimate import Estimate
-from shoal.prediction.questionnaire.meter import confidence, fewest, verdict
-from shoal.registry.answer.answer import OWN, UNKNOWN
+from shoal.prediction.questionnaire.meter import about_percent, confidence, fewest, verdict
 from shoal.registry.answer.plain import codes_of, population_of
 from shoal.registry.answer.query import Registry
 from shoal.registry.records.population import Population, place_names
@@ -60,6 +59,8 @@ class Decision:
     """The best sets of codes within the target, the one advised first."""
     enough: int | None = None
     """The fewest people with whom the codes asked for are within the target; None if no number is known to do."""
+    enough_grade: str = ""
+    """The grade of that number."""
     evidence: str = ""
     """What the share of the codes asked for rests on: how the records fit the question."""
 
@@ -82,14 +83,14 @@ class Decision:
         target, sure = as_percent(self.target), confidence(self.before)
         if self.verdict == "within":
             most = as_percent(self.before.high)
-            return f"Within the target of {target}: by {asked}, at most {most} of {people} are unique{sure}.{_word(self.before)}"
+            return f"Within the target of {target}: by {asked}, at most {most} of {people} are unique{sure}."
         if self.verdict == "beyond":
             text = f"Beyond the target of {target}: {asked} make {share_words(self.before)} of {people} unique{sure}."
         else:
             text = f"Not known whether the target of {target} is met: by {asked}, {between} of {people} are unique."
         for codes, share in self.sets[:1]:
             most = f"at most {as_percent(share.high)}{confidence(share)}"
-            text += f" Ask for {words(codes)}: about {as_percent(share.value)}, {most}.{_word(share)}"
+            text += f" Ask for {words(codes)}: {about_percent(share.value)}, {most}."
         return text
 
     @property
@@ -98,7 +99,8 @@ class Decision:
         asked, target = words(x.asked for x in self.lines), as_percent(self.target)
         if self.enough is None:
             return f"No number of respondents is known with which {asked} stay within {target}."
-        return f"By {asked}, {target} holds from {self.enough:,} respondents on; more respondents make the share smaller."
+        grade = " (grade C)" if self.enough_grade == "C" else ""
+        return f"By {asked}, {target} holds from {self.enough:,} respondents on{grade}; more respondents make the share smaller."
 
     @property
     def letter(self) -> str:
@@ -169,8 +171,10 @@ def decide(
     lines = tuple(search.line(code, now) for code in wanted)
     most = asked.people
     enough = fewest(lambda groups: [asked.unique_share(k, target).high for k in groups], most, target) if most else None
-    found = share is not None
-    return Decision(people, group_size, target, first, share, lines, found, tuple(log), tuple(sets), enough, asked.fit)
+    grade = asked.unique_share(enough, target).grade if enough else ""
+    return Decision(
+        people, group_size, target, first, share, lines, share is not None, tuple(log), tuple(sets), enough, grade, asked.fit
+    )
 
 
 @dataclass(frozen=True)
@@ -247,7 +251,7 @@ def share_words(share: Estimate) -> str:
     ['about 50 %', 'at least 50 %', 'between 10 % and 60 %']
     """
     if share.high - share.low <= ABOUT * share.value:
-        return f"about {as_percent(share.value)}"
+        return about_percent(share.value)
     if share.high >= 1:
         return f"at least {as_percent(share.low)}"
     return f"between {as_percent(share.low)} and {as_percent(share.high)}"
@@ -267,12 +271,6 @@ def _people(share: float, group_size: int) -> str:
     """
     number = share * group_size
     return f"about {number:,.0f} ({share:.1%})" if number >= 1 else f"hardly anybody ({share:.1%})"
-
-
-def _word(share: Estimate) -> str:
-    """Whose word it is that a share is within a target, where Shoal's own records do not say so."""
-    own = any(note.startswith(OWN) for note in share.notes)
-    return " That is the word of a key that you did not name." if UNKNOWN in share.notes and not own else ""
 
 
 def _said(e: Estimate) -> str:
