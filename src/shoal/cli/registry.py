@@ -263,7 +263,8 @@ def seed(
             found = fill_built_in(store, found)
     _shared.tell(
         found,
-        f"Published {found['records']:,} records about {found['populations']:,} populations ({found['source']}).",
+        f"Published {found['records']:,} records about {found['populations']:,} populations ({found['source']}).\n"
+        f"Generated people: decide takes the word of their key with --trust {found['key']}",
         as_json=as_json,
     )
 

@@ -109,7 +109,8 @@ class Answer:
         if own is not None:
             share = self._bounded(share, own, own.unique_share(group_size, target))
         if self.unknown and target is not None and share.high <= target and (own is None or _least(own)):
-            share = replace(share, high=1.0, notes=(*share.notes, WORD.format(share.high)), details={})
+            said = f"{BY_WORD} at most {share.high:.1%}, which puts nothing within a target."
+            share = replace(share, high=1.0, notes=(*share.notes, said), details={})
         return self.graded(share)
 
     def _bounded(self, share: Estimate, own: Answer, alone: Estimate) -> Estimate:
@@ -245,7 +246,7 @@ class Answer:
         return max(r.summary.cells for r in self.judged)
 
 
-WORD = "By the word of a key that you did not name at most {:.1%}, which puts nothing within a target: name it with --trust."
+BY_WORD = "By the word of a key that you did not name"
 OWN, LEAST = "By Shoal's own records alone:", "By Shoal's own records at least"
 UNKNOWN = "You named no key that you trust, so this rests on the holder's word alone: grade C. Name the key with --trust."
 ENOUGH = 5

@@ -19,6 +19,7 @@ from shoal.errors import UsageError
 from shoal.model.display import as_percent
 from shoal.model.estimate import Estimate
 from shoal.prediction.questionnaire.meter import about_percent, confidence, fewest, verdict
+from shoal.registry.answer.answer import BY_WORD
 from shoal.registry.answer.plain import codes_of, population_of
 from shoal.registry.answer.query import Registry
 from shoal.registry.records.population import Population, place_names
@@ -225,13 +226,19 @@ class _Search:
             if share is not None and share.low > self.target:
                 least = share.low
             elif not unknown:
-                open_ = (
-                    f"between {share.low:.1%} and {share.high:.1%} are unique" if share is not None else "nothing is published"
-                )
-                unknown = f"{_beside(others, coarsest)} {open_}; a record of {', '.join(both)} in {self.people} would tell"
+                unknown = f"{_beside(others, coarsest)} {self._open(share, both)}"
         if unknown:
             return Line(code, "not known", None, unknown)
         return Line(code, "do not collect", None, f"even {_beside(others, coarsest)} at least {least:.1%} are unique")
+
+    def _open(self, share: Estimate | None, codes: Sequence[str]) -> str:
+        """What is not known of a set of codes, and what would tell."""
+        would = f"a record of {', '.join(codes)} in {self.people} would tell"
+        if share is None:
+            return f"nothing is published; {would}"
+        if any(note.startswith(BY_WORD) for note in share.notes):
+            return "there is only the word of a key that you did not name; naming it with --trust would tell"
+        return f"between {share.low:.1%} and {share.high:.1%} are unique; {would}"
 
 
 def words(codes: Iterable[str]) -> str:
