@@ -78,7 +78,7 @@ def nearby(source: Places, text: str) -> Iterator[str]:
     if "/" in text and country in counted:
         yield f"Name a period, as {text.strip()}@2021, to ask what its neighbours tell, or see: shoal registry search {country}."
     elif len(counted) > SHOWN:
-        yield f"There are records of {len(counted)} countries: name the country, as --population Kenya."
+        yield f"There are records of {len(counted)} countries: name the country, for instance Kenya."
     else:
         listed = ", ".join(f"{c} ({n:,} {'place' if n == 1 else 'places'})" for c, n in counted.items())
         yield f"There are records of {listed}." if counted else "It is empty."

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from shoal.errors import ShoalError, UsageError
 from shoal.kernels.signatures import fingerprint
 from shoal.model.display import as_percent, one_in
+from shoal.prediction.questionnaire.meter import about_percent
 from shoal.registry.answer.answer import Answer, analysed
 from shoal.registry.answer.decide import Decision, Line, decide, share_words, words
 from shoal.registry.answer.exposure import places_of
@@ -46,6 +47,15 @@ TARGETS = ("1", "5", "10", "20")
 FIRST = {"age": "age/years", "sex": "1", "postcode": "", "place": "", "people": "100", "target": "5"}
 """What the form to decide says at first."""
 DECIDING = {"fields": FIRST, "ages": AGES, "targets": TARGETS}
+FITS = {
+    "exact": "a published table of these people",
+    "joint counts": "computed from a published table",
+    "coarser coding": "a published table in less detail",
+    "finer coding": "a published table in more detail",
+    "margins only": "published tables of each question alone",
+    "parent population": "a published table of a wider place",
+}
+"""How what is known fits the questions."""
 _CODE = re.compile(r"\b[a-z]+/[A-Za-z0-9/~-]+")
 
 
@@ -91,12 +101,12 @@ def _decided(registry: Registry, fields: Fields) -> dict[str, Any]:
         "verdict": found.verdict,
         "before": _before(found),
         "verdict_words": _verdict(found),
-        "sets": [{"words": words(c), "about": as_percent(e.value), "most": as_percent(e.high)} for c, e in found.sets],
+        "sets": [{"words": words(c), "about": about_percent(e.value), "most": as_percent(e.high)} for c, e in found.sets],
         "lines": [{"asked": label(x.asked), "advice": x.advice, "words": _advice(x, people)} for x in found.lines],
         "how_many": found.how_many,
         "letter": found.letter,
         "grade": found.before.grade,
-        "fit": {"exact": "a published table of these people", "joint counts": "computed from a published table"}.get(fit, fit),
+        "fit": FITS.get(fit, fit),
         "source": answer.best.source,
         "notes": [_in_words(note) for note in (*answer.notes, *found.before.notes)],
         "command": f"shoal registry decide --attributes {','.join(wanted)} --population '{people}' "
