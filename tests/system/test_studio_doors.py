@@ -207,7 +207,7 @@ def test_what_to_ask_is_decided_on_the_first_page(studio: tuple[str, Any]) -> No
     visitor.enter(studio[1].state.door.code)
     assert 'action="/decide"' in visitor.get("/").text
     page = visitor.get("/decide?age=age/years&sex=1&place=Leeds&people=100&target=5").text
-    assert re.search(r"age in years and sex make <em class=\"risk\">55 % of 100 people</em> one of a kind", page)
+    assert re.search(r"age in years and sex make <em class=\"risk\">about 55.% of 100 people</em> one of a kind", page)
     assert "Ask age in bands of ten years and sex" in page
     assert "5.0 % holds from 599 respondents on" in page
     assert "We ask 100 people of Leeds for" in page

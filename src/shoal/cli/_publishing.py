@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Latest = Callable[[tuple[str, ...], Population], Record | None]
 
 
-People = Annotated[str, typer.Option("--population", help="place@period;filters, for instance NL/Utrecht@2021.")]
+People = Annotated[str, typer.Option("--population", help="place@period;filters: NL/Utrecht@2021. To ask, Utrecht is enough.")]
 Target = Annotated[str, typer.Option("--registry", help="SQLite file, database URL, or https address to submit to.")]
 Key = Annotated[
     Path | None, typer.Option("--key", help="Ed25519 key file to sign with (mode 600); else registry.key, made when missing.")

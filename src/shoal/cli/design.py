@@ -1,5 +1,6 @@
 """``shoal design``: the questionnaire meter."""
 
+import textwrap
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 OPTIONS = {
     "population": Option("Number of people who could be asked, or a place: 17.5M, Utrecht.", "PEOPLE"),
-    "respondents": Option("Number of people who answer.", "NUMBER"),
+    "respondents": Option("Number of people who answer.", "NUMBER", flag="--respondents --group"),
     "target": Option('Largest share of unique respondents: "unique<=5%".', "SHARE"),
     "registry": Option("Registry to look up answers: folder, SQLite file or http://HOST:PORT.", "REGISTRY", kind=str),
     "sensitive": Option("Questions whose answers others do not know: a,b.", "QUESTIONS"),
@@ -29,6 +30,8 @@ OPTIONS = {
     "columns": Option("With --pilot and no QUESTIONS.yml: its columns, a,b.", "COLUMNS", flag="--quasi"),
 }
 MOST_WARNINGS = 5
+MOST_TEXTS, LONGEST_TEXT = 12, 100
+"""Questions whose texts are shown beside their names, and letters of a text."""
 
 
 def register(app: typer.Typer) -> None:
@@ -175,6 +178,7 @@ def _show(q: "Questionnaire", meter: "Meter", ways: "list[Suggestion]") -> None:
     _shared.line(f"  {'; '.join(notes)}")
     _shared.line(f"  {_enough(q, meter)}")
     _show_changes(ways, meter)
+    _show_texts(q, [*meter.matters, *(name for one in ways for name in one.text.replace(",", " ").replace(":", " ").split())])
     _show_set_aside(q)
     crowd = f"{meter.crowd:,.0f} {'person' if round(meter.crowd) == 1 else 'people'}"
     least = f"smallest group of respondents about {meter.smallest_group.value:.1f}"
@@ -226,9 +230,17 @@ def _show_changes(ways: "list[Suggestion]", meter: "Meter") -> None:
         _shared.line(f"{'Cheapest change' if number == 1 else f'Or, {number}'}{head}: {one.text}")
 
 
+def _show_texts(q: "Questionnaire", names: list[str]) -> None:
+    """What the questions ask that are named above, where their names do not say it."""
+    asked = {name: text for name in dict.fromkeys(names) if (text := q.texts.get(name, ""))}
+    for name, text in list(asked.items())[:MOST_TEXTS]:
+        _shared.line(f"  {name}: {textwrap.shorten(text, LONGEST_TEXT, placeholder=' …')}")
+
+
 def _show_set_aside(q: "Questionnaire") -> None:
     """What names people, what has open answers, and what does not count."""
     from shoal.prediction.questionnaire.questionnaire import APART
+    from shoal.prediction.questionnaire.questions import whole_question
 
     named = [f for f in q.flags if f.kind in APART]
     if named:
@@ -244,10 +256,12 @@ def _show_set_aside(q: "Questionnaire") -> None:
     doubt = [n for n, x in q.counted.items() if x.role == "undecided"]
     if doubt:
         said = "Counted, although it is not known whether others know the answer (name those they do not with --sensitive)"
-        _shared.line(f"{said}: {', '.join(doubt)}")
+        _shared.line(f"{said}: {', '.join(dict.fromkeys(map(whole_question, doubt)))}")
     quiet = [n for n in q.questions if n not in q.counted]
     if quiet:
-        _shared.line(f"Not counted, because others rarely know the answer: {', '.join(quiet)}")
+        _shared.line(
+            f"Not counted, because others rarely know the answer: {', '.join(dict.fromkeys(map(whole_question, quiet)))}"
+        )
     for reason in dict.fromkeys(q.ignored.values()):
         names = ", ".join(n for n, why in q.ignored.items() if why == reason)
         _shared.line(f"Not counted, {reason}: {names}")

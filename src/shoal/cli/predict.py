@@ -18,7 +18,7 @@ Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write
 QUASI = Option("With --table: the columns, a,b.", "COLUMNS", texts.names, "--quasi", str)
 COUNT = Option("With --table: column of counts, people per row.", "COLUMN", flag="--count")
 CELLS = {
-    "group_size": Option("People in the group.", "NUMBER"),
+    "group_size": Option("People in the group.", "NUMBER", flag="--group-size --group"),
     "uniform": Option("Number of equally likely cells.", "N"),
     "counts": Option("People per cell: FILE.csv or FILE.csv:column.", "FILE"),
     "p": Option("Probabilities of the cells: 0.4,0.3,0.3.", "NUMBERS", texts.numbers),

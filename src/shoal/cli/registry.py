@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.registry.keep.mirror import Mirror
 
 
-Codes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/5y,sex.")]
+Codes = Annotated[str, typer.Option("--attributes", help="Attributes or their codes: age,sex or age/5y,sex.")]
 People = _publishing.People
 Source = Annotated[
     str,
@@ -142,11 +142,8 @@ def decide(
 ) -> None:
     """Collect, collect in bands, or do not collect: advice per attribute, with the reason and a paragraph for the letter."""
     from shoal.registry.answer.decide import decide as advise
-    from shoal.registry.answer.plain import codes_of, population_of
 
-    asked = _asked(registry, trust)
-    people = population_of(asked.source, population)
-    decision = advise(asked, codes_of(asked.source, _split(attributes), people), people, group_size=group, target=target)
+    decision = advise(_asked(registry, trust), _split(attributes), population, group_size=group, target=target)
     if as_json:
         _shared.put_json(decision)
         return
@@ -242,12 +239,13 @@ def search(
 
 
 def list_populations(
+    text: Annotated[str, typer.Argument(help="Only those with this in their name.")] = "",
     registry: Source = "",
     most: Annotated[int, typer.Option("--most", min=1, max=10_000, help="How many populations to show.")] = 50,
     as_json: options.Json = False,
 ) -> None:
     """Populations that the registry knows, with the attributes known about each."""
-    search("", registry, most, as_json)
+    search(text, registry, most, as_json)
 
 
 def seed(
@@ -265,7 +263,8 @@ def seed(
             found = fill_built_in(store, found)
     _shared.tell(
         found,
-        f"Published {found['records']:,} records about {found['populations']:,} populations ({found['source']}).",
+        f"Published {found['records']:,} records about {found['populations']:,} populations ({found['source']}).\n"
+        f"Generated people: decide takes the word of their key with --trust {found['key']}",
         as_json=as_json,
     )
 

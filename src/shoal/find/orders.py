@@ -18,7 +18,7 @@ from shoal.kernels.text import Pattern
 
 KINDS = (
     "amount", "how often", "frequency", "agreement", "satisfaction", "quality", "importance", "trend", "weight class",
-    "age group", "rank", "certainty", "class", "job level",
+    "age group", "rank", "certainty", "class", "job level", "intensity",
 )  # fmt: skip
 """Kinds of order, in the order in which they are tried."""
 LADDERS = {"month": MONTHS, "weekday": WEEKDAYS} | {kind: ranked("orders", kind) for kind in KINDS}
@@ -58,7 +58,7 @@ def ladder_order(values: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     return _on_rungs(values, plain) or _on_rungs(values, _without_common(plain)) or ("", ())
 
 
-OPINIONS = ("agreement", "satisfaction", "importance", "frequency", "how often", "quality")
+OPINIONS = ("agreement", "satisfaction", "importance", "frequency", "how often", "quality", "intensity")
 """Kinds of answers about opinions and habits."""
 MOST, LEAST_ANSWERS = 0.6, 3
 """Share and number of different answers that stand on one ladder, from which the others are answers of it too."""

@@ -34,7 +34,7 @@ from shoal.forms.usual import AGES, RARE, by_number, usual_shares
 from shoal.model.display import as_percent
 from shoal.model.roles import Role
 from shoal.prediction.questionnaire.questionnaire import Questionnaire
-from shoal.prediction.questionnaire.questions import Flag
+from shoal.prediction.questionnaire.questions import Flag, whole_question
 
 _NAME = r"[A-Za-z_][\w.-]*?"
 _VALUE = r"""(?:'(?P<a>[^']*)'|"(?P<b>[^"]*)"|(?P<c>-?\d+(?:\.\d+)?))"""
@@ -231,9 +231,11 @@ class FormQuestion:
         most = {"closed": CONSENT_ANSWERS, "several": 1}.get(self.kind, 0)  # several of one choice: a box to tick
         if self.answers > most:
             return False
-        said = [words_of(self.name), words_of(self.text)]
-        ways = {way for words in said if words for way in (words, telling(words))}
-        return any(found_in(words, pattern) for words in ways for pattern in phrases("questions", "consent"))
+        name, text = (tuple(filter(None, (words, telling(words)))) for words in (words_of(self.name), words_of(self.text)))
+        short = text if len(words_of(self.text)) <= LONGEST_LABEL else ()  # a long one may exclude something else
+        return any(found_in(words, pattern) for words in (*name, *text) for pattern in phrases("questions", "consent")) or any(
+            found_in(words, pattern) for words in (*name, *short) for pattern in phrases("questions", "eligible")
+        )
 
     @property
     def about_interview(self) -> bool:
@@ -413,6 +415,7 @@ class Form:
         likely = {} if asked is None else self._likely(asked)
         for name, spec in self.entries():
             options = {key: value for key, value in spec.items() if key != "text"}
+            q.texts[whole_question(name)] = spec.get("text", "")
             if name in known and asked is not None:
                 options |= _of_place(known[name], asked)
             elif name in likely and len(likely[name][0]) == options["values"] and "given" not in options:

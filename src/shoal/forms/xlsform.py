@@ -74,7 +74,7 @@ def read(path: Path) -> Form:
     for row in rows:
         code = row.get("name") if row.get("name") is not None else row.get("value")
         lists.setdefault(_text(row, "list_name") or _text(row, "list name"), {}).setdefault(str(code), row)
-    place, questions, repeated = _Place(), list[FormQuestion](), list[str]()
+    place, questions, repeated, unlisted = _Place(), list[FormQuestion](), list[str](), list[str]()
     made_of = {_text(row, "name"): _text(row, "calculation") for row in survey if _text(row, "type").lower() == "calculate"}
     taken = set[str]()
     for row in survey:
@@ -93,9 +93,13 @@ def read(path: Path) -> Form:
         questions += [replace(q, repeated=any(place.repeats), recorded=kind.lower() in RECORDED) for q in made]
         if any(q.cells for q in made) and any(place.repeats):
             repeated.append(own)
+        if what in ("closed", "several", "ranked") and made[0].kind == "amount":
+            unlisted.append(own)
     if not survey:
         raise PolicyError("the XLSForm has no questions.", hint="XLSForms have the sheets survey and choices.")
     notes = [f"may be answered several times, counted once: {', '.join(repeated)}"] if repeated else []
+    if unlisted:
+        notes.append(f"choices that are not in the file, so that how many there are is not known: {', '.join(unlisted)}")
     return Form(tuple(questions), "XLSForm", notes=tuple(notes))
 
 
@@ -120,9 +124,8 @@ def _questions(
         listed = lists.get(found["list"], {})
         other = "other" in (found["other"] or "").lower()
         if not listed and not other:
-            if not re.match(r"\$\{", found["list"]):
-                raise PolicyError(f"question '{name}' uses the list '{found['list']}', which has no choices.")
-            yield FormQuestion(name, "text", **more)  # the choices are earlier answers
+            earlier = re.match(r"\$\{", found["list"])  # the choices are earlier answers, else they are not in the file
+            yield FormQuestion(name, "text" if earlier else "amount", **more)
             return
         codes = (*listed, *(["other"] if other else []))
         labels = tuple(_label(choice) or code for code, choice in listed.items())

@@ -368,7 +368,9 @@ class TestPredictions:
         assert analyse.expected_crowd(record.summary, people).grade == "B"
         assert analyse.expected_crowd(record.summary, people + 1).grade == "C"
         share = analyse.unique_share(record.summary, people + 1)
-        assert (share.low, share.high, share.grade) == (0.0, record.summary.cells / (people + 1), "C")
+        assert (share.low, share.high, share.grade) == (0.0, record.summary.cells / people, "C")
+        many = analyse.unique_share(record.summary, 100 * people)
+        assert many.high == share.high, "there are no more people to ask"
         assert analyse.unique_share(record.summary, people + 1, sampled=True).high == 1.0, "others may be in other cells"
 
     def test_of_a_whole_population_no_more_are_alone_than_there_are_cells(self):
@@ -377,7 +379,7 @@ class TestPredictions:
         everybody = sum(counts)
         assert summary.fewest < everybody, "its size is told in two digits"
         found = analyse.unique_share(summary, everybody)
-        assert found.low <= 7 / everybody <= found.high == 20 / everybody
+        assert found.low <= 7 / everybody <= found.high == 20 / summary.fewest
         assert found.low <= found.value <= found.high
 
     def test_nobody_alike_in_a_group_as_large_as_the_population(self):

@@ -26,7 +26,7 @@ from shoal.registry.keep.store import Store
 from shoal.registry.records.counts import MOST_CELLS, JointCounts
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
-from shoal.registry.records.summary import summarize
+from shoal.registry.records.summary import LARGER, summarize
 
 AGES = tuple(str(i) for i in range(12))
 TABLE = JointCounts(
@@ -370,3 +370,17 @@ def test_bands_of_ten_years_do_not_fix_bands_of_five() -> None:
     assert cells.even.tolist() == [2, 2, 2, 2, 1, 1], "the last band is open"
     assert joint.fixed(record(ages), ("age/5y", "sex")) is None
     assert joint.fixed(record(ages), ("age/20y", "sex")) is not None
+
+
+@pytest.mark.parametrize("place", ["Isles of Scilly", "Ameland"])
+def test_no_more_people_are_asked_than_there_are(place: str) -> None:
+    """Of 10,000 people of a place of 2,224 everybody is asked: their share, not one that falls with people who do not exist."""
+    registry, codes = Registry(), ["age/years", "sex"]
+    answer = registry.query(codes, place)
+    everybody, more = answer.unique_share(answer.people or 0), answer.unique_share(10_000)
+    assert (more.low, more.grade) == (0.0, "C")
+    assert (more.value, more.high) == (everybody.value, everybody.high) == (
+        answer.unique_share(100_000).value, answer.unique_share(100_000).high,
+    )  # fmt: skip
+    assert LARGER in more.notes
+    assert answer.unique_share((answer.people or 0) - 200).high <= everybody.high + 0.01

@@ -202,7 +202,7 @@ def test_own_codes_have_levels(shelf):
     registry, people = Registry(shelf), "NL/Utrecht@2021"
     between = registry.query(["x/job~1"], people)
     assert between.fit == "finer coding"
-    advice = decide(registry, ["x/job"], people, group_size=100, target=0.05)
+    advice = decide(Registry(shelf, anchors=[key.public]), ["x/job"], people, group_size=100, target=0.05)
     assert [(line.advice, line.code) for line in advice.lines] == [("band", "x/job~2")]  # level 1 exists nowhere: it is no advice
 
 

@@ -13,6 +13,7 @@ from registry_support import AGES, make
 from shoal.cli import main
 from shoal.errors import UsageError
 from shoal.kernels.signatures import signer
+from shoal.registry.answer.decide import decide
 from shoal.registry.answer.exposure import exposure
 from shoal.registry.answer.plain import codes_of, population_of
 from shoal.registry.answer.query import Registry, populations
@@ -130,3 +131,65 @@ def test_a_place_without_records_in_a_known_country_leads_on() -> None:
 def test_one_person_alone_is_certainly_unique() -> None:
     share = Registry().query(["age/5y", "sex"], "NL/Amsterdam@2021").unique_share(1)
     assert min(share.low, share.value) == pytest.approx(1, abs=1e-5), "not 98.6 %, as the rounded counts alone would allow"
+
+
+def test_an_answer_stands_for_its_question_at_every_door(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people, plain = Population.parse("UK/Leeds@2019"), ["sex=female", "age=34"]
+    assert codes_of(BuiltIn(), plain, people) == ["sex", "age/years"]
+    assert codes_of(BuiltIn(), ["age=30-34", "age=30-39", "age=old", "age=34-30"], people) == [
+        "age/5y", "age/10y", "age/years", "age/years",
+    ]  # fmt: skip
+    coded = decide(Registry(), ["age/years", "sex"], people, group_size=100)
+    assert decide(Registry(), plain, "leeds", group_size=100) == coded
+    for door in ("decide", "analyse"):
+        asked = ["--population", "Leeds", "--group", "100", "--json"]
+        assert said(capsys, door, "--attributes", "sex=female,age=34", *asked) == said(
+            capsys, door, "--attributes", "age/years,sex", *asked
+        )
+    client = pytest.importorskip("fastapi.testclient")
+    from shoal.server.app import create_app
+
+    store = Store(f"sqlite:///{tmp_path / 'r.db'}")
+    store.submit(make(AGES, cells=95, population=Population.parse("DE/Ulm@2021"), key=signer()))
+    with client.TestClient(create_app(store), base_url="http://127.0.0.1") as web:
+        for door in ("decide", "analyse"):
+            answers = [
+                web.get(f"/registry/v1/{door}", params={"attributes": a, "population": p, "group_size": 50})
+                for a, p in (("age/years", "DE/Ulm@2021"), ("age=34", "Ulm"))
+            ]
+            assert [a.status_code for a in answers] == [200, 200], answers[1].text
+            assert answers[0].json() == answers[1].json()
+
+
+@pytest.mark.parametrize(
+    ("attribute", "place", "says", "hint"),
+    [
+        ("postcode", "UK/Leeds@2019", "several codings", "Name one of them: postcode/UK/unit, postcode/UK/sector"),
+        ("postcode", "KE@2019", "codings of other countries only", "Write your own: x/postcode."),
+        ("education", "KE@2019", "several codings", "education/detailed, education/level"),
+        ("blood", "KE@2019", "not in the vocabulary", "An attribute of your own"),
+    ],
+)
+def test_an_attribute_of_several_codings_is_asked_about(attribute: str, place: str, says: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=says) as told:
+        codes_of(BuiltIn(), [attribute], Population.parse(place))
+    assert hint in str(told.value.hint)
+    assert "SE" not in str(told.value.hint)
+
+
+def test_an_attribute_that_is_known_elsewhere_is_taken_as_its_finest_coding() -> None:
+    assert codes_of(BuiltIn(), ["birth", "postcode"], Population.parse("NL/Amsterdam@2021")) == ["birth/date", "postcode/NL/pc4"]
+
+
+def test_a_list_is_narrowed_by_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, "list", "Leeds") == said(capsys, "search", "Leeds")
+    assert "UK/Leeds@2019" in said(capsys, "list", "Leeds")[1]
+
+
+def test_a_share_is_said_as_exactly_as_it_is_known() -> None:
+    counted = decide(Registry(), ["age/years", "sex"], "Leeds", group_size=100)
+    assert "make about 55 % of 100 people of Leeds unique" in counted.sentence
+    lower = decide(Registry(), ["age/years", "sex", "x/shoe-size"], "Leeds", group_size=100)
+    assert "make at least 55 % of 100 people of Leeds unique" in lower.sentence
+    bands = decide(Registry(), ["age/years", "sex"], "Amsterdam", group_size=100)
+    assert "make between 6.8 % and 53 % of 100 people of Amsterdam unique" in bands.sentence

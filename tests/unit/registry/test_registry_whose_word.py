@@ -305,13 +305,22 @@ def test_an_unknown_key_is_bounded_by_what_shoal_knows_nearby(shelf, codes, popu
     assert trusting.verdict == "within", "the asker's own trust is not overruled"
 
 
-def test_what_shoal_knows_of_fewer_attributes_leaves_the_rest_to_the_key(shelf):
-    codes = ("age/10y", "sex", "x/job")
-    shelf.submit(make(SAME, codes, cells=1000, population=Population.parse(f"{LEEDS}@2019")))
-    made = decide(Registry(shelf), codes, f"{LEEDS}@2019", group_size=GROUP, target=0.05)
-    proven = Registry().query(codes[:2], f"{LEEDS}@2019").unique_share(GROUP)
-    assert made.before.low == proven.low
-    assert made.sentence.endswith("That is the word of a key that you did not name.")
+@pytest.mark.parametrize("place", [f"{LEEDS}@2019", "Shoalland/A@2021"])
+def test_the_word_of_an_unknown_key_puts_nothing_within_a_target(shelf, place):
+    codes, people = ("age/10y", "sex", "x/job"), Population.parse(place)
+    lie = make(SAME, codes, cells=1000, population=people)
+    shelf.submit(lie)
+    made = decide(Registry(shelf), codes, people, group_size=GROUP, target=0.05)
+    assert decide(Registry(shelf), ["x/job"], people, group_size=GROUP, target=0.05).sets == ()
+    assert (made.verdict, made.before.high, made.enough) == ("not known", 1.0, None)
+    offered = {code for codes, _ in made.sets for code in codes}
+    assert offered == ({"age/10y", "sex"} if place != "Shoalland/A@2021" else set()), "what Shoal's own counts prove"
+    assert any(note.startswith("By the word of a key that you did not name at most") for note in made.before.notes)
+    assert made.before.low == (Registry().query(codes[:2], people).unique_share(GROUP).low if offered else 0)
+    trusting = decide(Registry(shelf, anchors=[lie.key]), codes, people, group_size=GROUP, target=0.05)
+    assert trusting.verdict == "within", "the asker's own trust is not overruled"
+    told = Registry(shelf).query(codes, people).unique_share(GROUP)
+    assert told.high < 1, "without a target its number is shown"
 
 
 def test_of_a_place_without_records_only_the_word_of_the_key_is_there(shelf):

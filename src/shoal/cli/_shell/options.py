@@ -39,8 +39,8 @@ Exclude = Annotated[
 class Option:
     """One option: its help, what stands for the value in the help, how text becomes the value of the parameter.
 
-    ``flag`` is the name of the option if the parameter has another one, ``kind`` the type if the annotation does not say it,
-    ``default`` the value if the verb's own is not meant, ``least`` the smallest number that is accepted.
+    ``flag`` is the name of the option if the parameter has another one, or several; ``kind`` the type if the annotation does not
+    say it, ``default`` the value if the verb's own is not meant, ``least`` the smallest number that is accepted.
     """
 
     help: str
@@ -189,7 +189,7 @@ def _parameter(name: str, known: Parameter, option: Option) -> inspect.Parameter
     elif default is None or default == ():
         kind, default = kind | None, None
     flag = option.flag or "--" + name.strip("_").replace("_", "-")
-    names = (f"{flag}/--no-{flag[2:]}",) if default is True else (flag, "-o") if flag == "--out" else (flag,)
+    names = (f"{flag}/--no-{flag[2:]}",) if default is True else (flag, "-o") if flag == "--out" else tuple(flag.split())
     told = typer.Option(*names, help=option.help, metavar=option.metavar, hidden=option.hidden, min=option.least)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, told])
 

@@ -91,10 +91,15 @@ def _rated_statement(facts: ColumnFacts) -> bool:
 
 
 def _asked_for_opinion(facts: ColumnFacts) -> bool:
-    """A question or statement whose answers are those of opinions or habits, or that asks how often something happens."""
-    if facts.distinct > MOST_RUNGS or len(raw_words(facts.name)) <= LONGEST_NAME:
+    """A question or statement whose answers are those of opinions or habits, or that asks how often something happens.
+
+    The question may be the name of the column, or the label beside a short name.
+    """
+    named, labelled = (len(raw_words(text)) > LONGEST_NAME for text in (facts.name, facts.label))
+    if facts.distinct > MOST_RUNGS or not (named or labelled):
         return False
-    return bool(_HOW_OFTEN.search(folded(facts.name))) or answers_of_opinion(answer_texts(facts))
+    often = named and bool(_HOW_OFTEN.search(folded(facts.name)))
+    return often or answers_of_opinion(answer_texts(facts))
 
 
 def _own_texts(facts: ColumnFacts) -> bool:

@@ -31,7 +31,7 @@ from shoal.prediction.questionnaire import meter as _meter
 from shoal.prediction.questionnaire import questions as _blocks
 from shoal.prediction.questionnaire.branches import Branches
 from shoal.prediction.questionnaire.meter import Block, Meter, WaterfallStep
-from shoal.prediction.questionnaire.questions import Flag, Piece, Question, QuestionBlock, share_range
+from shoal.prediction.questionnaire.questions import Flag, Piece, Question, QuestionBlock, share_range, whole_question
 from shoal.prediction.questionnaire.suggest import Suggestion, single_changes, suggest, suggestions
 from shoal.prediction.summaries.published import PublishedSummary
 
@@ -86,6 +86,7 @@ class Questionnaire:
         self.subgroups: tuple[str, ...] = ()
         self.flags: tuple[Flag, ...] = ()
         self.ignored: dict[str, str] = {}
+        self.texts: dict[str, str] = {}  # what a question asks, if its name is not the text
         self.notes: tuple[str, ...] = ()
         self.pilot: Pilot | None = None
         self.published: dict[frozenset[str], PublishedSummary] = {}
@@ -272,7 +273,10 @@ class Questionnaire:
         free = self._free(blocks)
         sources = [q.source for q in self.counted.values()]
         grade = _meter.grade_of(sources, 1 + free, independence_known=self.independence_known, assumed=assumed)
-        ranked = sorted(names, key=lambda x: -self.questions[x].law.entropy)[:14]
+        telling: dict[str, str] = {}  # of a question in parts the one that divides most
+        for name in sorted(names, key=lambda x: -self.questions[x].law.entropy):
+            telling.setdefault(whole_question(name), name)
+        ranked, matters = list(telling.values())[:14], list(telling)[:3]
         asked, everybody = _meter.unique_shares(pieces, [n, self.population])
         return Meter(
             unique=self._share(blocks, names, n, asked, grade),
@@ -294,8 +298,8 @@ class Questionnaire:
             seen=_meter.seen_in_tables([(q.answers, self._asked_share(q)) for q in self.counted.values()], n),
             evidence=self._evidence(names),
             as_guessed=self._as_guessed(blocks, names),
-            matters=tuple(ranked[:3]) if len(names) > 3 else (),
-            by_these=_meter.unique_share(_meter.parts(blocks, ranked[:3]), n)[0],
+            matters=tuple(matters) if len(telling) > 3 else (),
+            by_these=_meter.unique_share(_meter.parts(blocks, [x for x in names if whole_question(x) in matters]), n)[0],
             pilot=None if self.pilot is None else self.pilot.to_json(),
         )
 
@@ -519,9 +523,10 @@ class Questionnaire:
         if self.by_place:
             said += f"; or the place, whose counts may give {' and '.join(self.by_place)} (--population Utrecht)"
         if unknown:
-            vague = sorted(unknown, key=lambda q: (-q.law.entropy, q.name))
+            ranked = sorted(unknown, key=lambda q: (-q.law.entropy, q.name))
+            vague = list(dict.fromkeys(whole_question(q.name) for q in ranked))
             rest = f" and {len(vague) - 3} more" if len(vague) > 3 else ""
-            said += f"; or the shares of the answers of {', '.join(q.name for q in vague[:3])}{rest} (shares: or registry:)"
+            said += f"; or the shares of the answers of {', '.join(vague[:3])}{rest} (shares: or registry:)"
         if len(self.counted) > 1:
             said += f"{', and' if unknown else '; or'} how the answers depend on each other (linked: with a joint table)"
         return said.removeprefix("; or ") + "."

@@ -11,6 +11,7 @@ known both are taken over every distribution with its number of answers and, whe
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -225,6 +226,18 @@ class Flag:
     kind: str
     says: str
     do: str
+
+
+_PART = re.compile(r" \(\d+ of \d+\)$")
+
+
+def whole_question(name: str) -> str:
+    """The question that a part belongs to: one with very many choices is counted in parts.
+
+    >>> whole_question("pain (2 of 3)"), whole_question("age")
+    ('pain', 'age')
+    """
+    return _PART.sub("", name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ def unique_share(summary: Summary, group_size: int, *, sampled: bool = False) ->
     """
     k = checked_group(group_size)
     drawn = _drawn(summary, k, sampling_error(summary.fewest) if sampled and k > 1 else 0.0)
-    return of_people(drawn, summary.fewest, k, 1.0 if sampled else most_alone(summary.cells, k))
+    return of_people(drawn, summary.fewest, k, 1.0 if sampled else most_alone(summary.cells, min(k, summary.fewest)))
 
 
 def _drawn(summary: Summary, k: int, error: float) -> Estimate:
@@ -97,7 +97,7 @@ def sampling_error(people: int) -> float:
 def of_people(base: Estimate, people: int, k: int, most: float) -> Estimate:
     """The same share for a group drawn from finitely many people: the value none of them twice, the interval either way.
 
-    Of a group that may be everybody, only ``most`` is sure: so many can be alone in the cells there are.
+    Of a group that may be everybody, only ``most`` is sure: so many of the people there are can be alone in the cells there are.
     """
     if k > people:
         return replace(base, value=min(base.value, most), low=0.0, high=most, grade="C", notes=(*base.notes, LARGER), details={})
@@ -186,7 +186,7 @@ def most_unique(cells: float, people: int, group_size: int) -> float:
     if cells > 2**53:  # so many cells do not bound it
         return 1.0
     if group_size > people:
-        return most_alone(cells, group_size)
+        return most_alone(cells, people)
     return min(1.0, without_return(people, group_size)[1] * largest_possible_mean(int(cells), group_size) / group_size)
 
 

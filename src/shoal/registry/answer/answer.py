@@ -87,8 +87,9 @@ class Answer:
         """Expected share of unique people, with its direction of error where the record is not the one asked for.
 
         Where another record of the population contradicts it, the cautious one of both, and likewise where holders who do not
-        vouch for each other answer: nobody's word is taken over another's. A stranger's record bounds nothing. What is not
-        proven may put it within a ``target``, at grade C (:func:`.joint.held_against`).
+        vouch for each other answer: nobody's word is taken over another's. A stranger's record bounds nothing, and the word of an
+        unknown key alone puts nothing within a ``target``. What is assumed of the oldest may, at grade C
+        (:func:`.joint.held_against`).
         """
         share = self._of_records(group_size, target)
         for other in self.doubted:
@@ -104,8 +105,12 @@ class Answer:
             )  # fmt: skip
         if self.strangers:
             return _again(share, 0.0, 1.0, "Nobody you trust vouches for it: anything is possible.")
-        if self.own is not None and (own := self.own(self.codes, self.population)) is not None:
+        own = self.own(self.codes, self.population) if self.own is not None else None
+        if own is not None:
             share = self._bounded(share, own, own.unique_share(group_size, target))
+        if self.unknown and target is not None and share.high <= target and (own is None or _least(own)):
+            said = f"{BY_WORD} at most {share.high:.1%}, which puts nothing within a target."
+            share = replace(share, high=1.0, notes=(*share.notes, said), details={})
         return self.graded(share)
 
     def _bounded(self, share: Estimate, own: Answer, alone: Estimate) -> Estimate:
@@ -120,7 +125,7 @@ class Answer:
         )
         said = f"{OWN} {alone.value:.1%}, between {alone.low:.1%} and {alone.high:.1%}{about}."
         high, value = alone.high, alone.value
-        if least and not own.elsewhere:
+        if _least(own):
             said, high, value = f"{LEAST} {alone.low:.1%}{about}.", alone.low, alone.low
         low = max(share.low * least, alone.low) if here and (least or alone.grade == "B") else min(share.low, alone.low)
         high, value = max(share.high, high), max(share.value, value)
@@ -241,10 +246,16 @@ class Answer:
         return max(r.summary.cells for r in self.judged)
 
 
+BY_WORD = "By the word of a key that you did not name"
 OWN, LEAST = "By Shoal's own records alone:", "By Shoal's own records at least"
 UNKNOWN = "You named no key that you trust, so this rests on the holder's word alone: grade C. Name the key with --trust."
 ENOUGH = 5
 """Neighbouring populations from which a likelier value is given."""
+
+
+def _least(own: Answer) -> bool:
+    """Whether Shoal's own records of these people give a lower end only, being of fewer attributes."""
+    return own.fit == "coarser coding" and not own.elsewhere
 
 
 def _again(base: Estimate, low: float, high: float, *notes: str) -> Estimate:

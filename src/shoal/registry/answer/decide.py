@@ -18,8 +18,9 @@ from typing import Any, Literal
 from shoal.errors import UsageError
 from shoal.model.display import as_percent
 from shoal.model.estimate import Estimate
-from shoal.prediction.questionnaire.meter import confidence, fewest, verdict
-from shoal.registry.answer.answer import OWN, UNKNOWN
+from shoal.prediction.questionnaire.meter import about_percent, confidence, fewest, verdict
+from shoal.registry.answer.answer import BY_WORD
+from shoal.registry.answer.plain import codes_of, population_of
 from shoal.registry.answer.query import Registry
 from shoal.registry.records.population import Population, place_names
 from shoal.registry.records.vocabulary import attribute, canonical, coarser, compare, label
@@ -28,6 +29,8 @@ OFFERED = 3
 """Sets of codes that are offered."""
 MOST_SETS = 300
 """Sets of codes that are tried at most, as long as each attribute has more than two codings left."""
+ABOUT = 0.2
+"""A share is given as one number if its ends lie within this part of it."""
 Advice = Literal["collect", "band", "do not collect", "not known"]
 
 
@@ -57,6 +60,8 @@ class Decision:
     """The best sets of codes within the target, the one advised first."""
     enough: int | None = None
     """The fewest people with whom the codes asked for are within the target; None if no number is known to do."""
+    enough_grade: str = ""
+    """The grade of that number."""
     evidence: str = ""
     """What the share of the codes asked for rests on: how the records fit the question."""
 
@@ -79,14 +84,14 @@ class Decision:
         target, sure = as_percent(self.target), confidence(self.before)
         if self.verdict == "within":
             most = as_percent(self.before.high)
-            return f"Within the target of {target}: by {asked}, at most {most} of {people} are unique{sure}.{_word(self.before)}"
+            return f"Within the target of {target}: by {asked}, at most {most} of {people} are unique{sure}."
         if self.verdict == "beyond":
-            text = f"Beyond the target of {target}: {asked} make about {as_percent(self.before.value)} of {people} unique{sure}."
+            text = f"Beyond the target of {target}: {asked} make {share_words(self.before)} of {people} unique{sure}."
         else:
             text = f"Not known whether the target of {target} is met: by {asked}, {between} of {people} are unique."
         for codes, share in self.sets[:1]:
             most = f"at most {as_percent(share.high)}{confidence(share)}"
-            text += f" Ask for {words(codes)}: about {as_percent(share.value)}, {most}.{_word(share)}"
+            text += f" Ask for {words(codes)}: {about_percent(share.value)}, {most}."
         return text
 
     @property
@@ -95,7 +100,8 @@ class Decision:
         asked, target = words(x.asked for x in self.lines), as_percent(self.target)
         if self.enough is None:
             return f"No number of respondents is known with which {asked} stay within {target}."
-        return f"By {asked}, {target} holds from {self.enough:,} respondents on; more respondents make the share smaller."
+        grade = " (grade C)" if self.enough_grade == "C" else ""
+        return f"By {asked}, {target} holds from {self.enough:,} respondents on{grade}; more respondents make the share smaller."
 
     @property
     def letter(self) -> str:
@@ -139,12 +145,13 @@ def decide(
 ) -> Decision:
     """Advice on what to collect so that at most ``target`` of the group is expected to be unique.
 
-    The upper end of each prediction is held against the target: what is not known well enough does not pass.
+    The upper end of each prediction is held against the target: what is not known well enough does not pass. Plain words do:
+    ``Amsterdam``, ``age``, ``sex=female`` (:func:`.plain.codes_of`).
     """
     if not 0 < target < 1:
         raise UsageError("the target is a share between 0 and 1.", hint="Pass 0.05 for five in a hundred.")
-    wanted = canonical(codes)
-    people = population if isinstance(population, Population) else Population.parse(population)
+    people = population if isinstance(population, Population) else population_of(registry.source, population)
+    wanted = canonical(codes_of(registry.source, codes, people))
     search = _Search(registry, people, group_size, target, _own_levels(registry, people))
     asked = registry.query(wanted, people)
     if not asked.records:
@@ -165,8 +172,10 @@ def decide(
     lines = tuple(search.line(code, now) for code in wanted)
     most = asked.people
     enough = fewest(lambda groups: [asked.unique_share(k, target).high for k in groups], most, target) if most else None
-    found = share is not None
-    return Decision(people, group_size, target, first, share, lines, found, tuple(log), tuple(sets), enough, asked.fit)
+    grade = asked.unique_share(enough, target).grade if enough else ""
+    return Decision(
+        people, group_size, target, first, share, lines, share is not None, tuple(log), tuple(sets), enough, grade, asked.fit
+    )
 
 
 @dataclass(frozen=True)
@@ -217,13 +226,19 @@ class _Search:
             if share is not None and share.low > self.target:
                 least = share.low
             elif not unknown:
-                open_ = (
-                    f"between {share.low:.1%} and {share.high:.1%} are unique" if share is not None else "nothing is published"
-                )
-                unknown = f"{_beside(others, coarsest)} {open_}; a record of {', '.join(both)} in {self.people} would tell"
+                unknown = f"{_beside(others, coarsest)} {self._open(share, both)}"
         if unknown:
             return Line(code, "not known", None, unknown)
         return Line(code, "do not collect", None, f"even {_beside(others, coarsest)} at least {least:.1%} are unique")
+
+    def _open(self, share: Estimate | None, codes: Sequence[str]) -> str:
+        """What is not known of a set of codes, and what would tell."""
+        would = f"a record of {', '.join(codes)} in {self.people} would tell"
+        if share is None:
+            return f"nothing is published; {would}"
+        if any(note.startswith(BY_WORD) for note in share.notes):
+            return "there is only the word of a key that you did not name; naming it with --trust would tell"
+        return f"between {share.low:.1%} and {share.high:.1%} are unique; {would}"
 
 
 def words(codes: Iterable[str]) -> str:
@@ -234,6 +249,19 @@ def words(codes: Iterable[str]) -> str:
     """
     *most, last = [label(code) for code in codes] or ["nothing"]
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def share_words(share: Estimate) -> str:
+    """A share as exactly as it is known.
+
+    >>> [share_words(Estimate(v, low, high, method="")) for v, low, high in ((0.5, 0.49, 0.52), (0.5, 0.5, 1.0), (0.5, 0.1, 0.6))]
+    ['about 50 %', 'at least 50 %', 'between 10 % and 60 %']
+    """
+    if share.high - share.low <= ABOUT * share.value:
+        return about_percent(share.value)
+    if share.high >= 1:
+        return f"at least {as_percent(share.low)}"
+    return f"between {as_percent(share.low)} and {as_percent(share.high)}"
 
 
 def _own_levels(registry: Registry, people: Population) -> frozenset[str]:
@@ -250,12 +278,6 @@ def _people(share: float, group_size: int) -> str:
     """
     number = share * group_size
     return f"about {number:,.0f} ({share:.1%})" if number >= 1 else f"hardly anybody ({share:.1%})"
-
-
-def _word(share: Estimate) -> str:
-    """Whose word it is that a share is within a target, where Shoal's own records do not say so."""
-    own = any(note.startswith(OWN) for note in share.notes)
-    return " That is the word of a key that you did not name." if UNKNOWN in share.notes and not own else ""
 
 
 def _said(e: Estimate) -> str:

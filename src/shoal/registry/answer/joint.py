@@ -31,7 +31,7 @@ from shoal.registry.answer import analyse
 from shoal.registry.answer.estimate import most_alone
 from shoal.registry.records.counts import AGES
 from shoal.registry.records.record import Record
-from shoal.registry.records.summary import Summary, alone, summarize
+from shoal.registry.records.summary import LARGER, Summary, alone, summarize
 from shoal.registry.records.vocabulary import attribute
 
 DOUBT = 0.2
@@ -62,7 +62,8 @@ def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = 
     if cells is None:
         found = analyse.unique_share(record.summary, group_size, sampled=record.sampled)
         return replace(found, low=0.0, high=1.0, grade="C", notes=(*found.notes, ESTIMATED)) if record.estimated else found
-    k, n = analyse.checked_group(group_size), int(cells.people.sum())
+    asked, n = analyse.checked_group(group_size), int(cells.people.sum())
+    k = min(asked, n)  # of fewer people everybody is asked
     p, doubt, room = cells.people / n, DOUBT if record.estimated else 0.0, min(room, 1e12)
     less, more = share_ends(cells.people, cells.off, doubt)
     low, high = unique_ends(less, more, cells.most * room, k)
@@ -81,7 +82,10 @@ def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = 
         value = float((p * _none_alike(cells.people, n, k)).sum())
         found = replace(found, value=value, low=min(low, value), high=max(high, value))
     else:
-        found = analyse.of_people(found, max(1, n - int(cells.off.sum())), k, most_alone(room * int(cells.most.sum()), k))
+        fewest = max(1, n - int(cells.off.sum()))
+        found = analyse.of_people(found, fewest, k, most_alone(room * int(cells.most.sum()), min(k, fewest)))
+    if asked > n and LARGER not in found.notes:
+        found = replace(found, low=0.0, grade="C", notes=(*found.notes, LARGER), details={})
     if not record.estimated:
         return found
     low, high = max(0.0, found.low - FLOOR), min(1.0, found.high + max(0.0, FLOOR - oldest))

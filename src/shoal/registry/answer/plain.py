@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from shoal.errors import UsageError, nearest
+from shoal.registry.records.counts import AGES
 from shoal.registry.records.population import Population, place_names, places_called
-from shoal.registry.records.vocabulary import CHAINS, attribute
+from shoal.registry.records.vocabulary import CHAINS, attribute, check_code
 
 MOST = 100_000
 SHOWN = 5
@@ -77,7 +78,7 @@ def nearby(source: Places, text: str) -> Iterator[str]:
     if "/" in text and country in counted:
         yield f"Name a period, as {text.strip()}@2021, to ask what its neighbours tell, or see: shoal registry search {country}."
     elif len(counted) > SHOWN:
-        yield f"There are records of {len(counted)} countries: name the country, as --population Kenya."
+        yield f"There are records of {len(counted)} countries: name the country, for instance Kenya."
     else:
         listed = ", ".join(f"{c} ({n:,} {'place' if n == 1 else 'places'})" for c, n in counted.items())
         yield f"There are records of {listed}." if counted else "It is empty."
@@ -92,20 +93,43 @@ def countries(source: Places) -> dict[str, int]:
     return {country: len(out[country]) for country in sorted(out)}
 
 
-def codes_of(source: Places, codes: Iterable[str], people: Population) -> list[str]:
-    """Codes of a vocabulary; a bare attribute (``age``, ``postcode``) stands for the finest coding that is known there.
+def codes_of(source: Places, asked: Iterable[str], people: Population) -> list[str]:
+    """Codes of the vocabulary for what is asked: a code, an attribute (``age``, ``postcode``), or an answer (``age=34``).
 
-    Where nothing is known there, it is that of the wider population, else the finest of the vocabulary.
+    An attribute stands for the finest coding that is known there; where nothing is known there, for that of the wider population,
+    else the finest of the vocabulary. An age that is given shows the coding: ``34`` in years, ``30-34`` in fives.
+
+    >>> from shoal.registry.keep.builtin import BuiltIn
+    >>> codes_of(BuiltIn(), ["age=30-39", "sex=female", "postcode"], Population.parse("NL/Amsterdam@2021"))
+    ['age/10y', 'sex', 'postcode/NL/pc4']
     """
-    asked = list(codes)
     order = {code: i for i, code in enumerate(c for chain in CHAINS for c in chain)}
-    if all(code in order for code in asked):
-        return asked
+    codes = [_without_answer(text) for text in asked]
+    if all(code in order for code in codes):
+        return codes
     places = (source.codings(str(place)) for place in (people, *people.parents()))
-    known = {code for coding in next(filter(None, places), []) for code in coding} or set(order)
+    known = {code for coding in next(filter(None, places), []) for code in coding}
 
     def finest(code: str) -> str:
         found = [k for k in known if attribute(k).split("/")[0] == code] if code not in order else []
-        return min(found, key=lambda k: (order.get(k, len(order)), k)) if found else code
+        if found:
+            return min(found, key=lambda k: (order.get(k, len(order)), k))
+        chains = [chain for chain in CHAINS if chain[0].startswith(f"{code}/") and chain[0].count("/") == 1]
+        if len(chains) == 1:
+            return chains[0][0]
+        there = [c for c in order if c.startswith(f"{code}/{people.place.partition('/')[0]}/")]
+        return there[0] if len(there) == 1 else check_code(code, there)
 
-    return [finest(code) for code in asked]
+    return [finest(code) for code in codes]
+
+
+def _without_answer(text: str) -> str:
+    """The attribute of an answer, or the text as it is; of an age in the coding that the answer shows."""
+    code, equals, answer = text.partition("=")
+    if not equals or code.strip() != "age":
+        return code.strip()
+    first, _, last = answer.strip().partition("-")
+    if not (first.isdecimal() and (last or first).isdecimal()):
+        return "age"
+    years = int(last or first) - int(first) + 1
+    return next((code for code, width in AGES.items() if width == years), "age")

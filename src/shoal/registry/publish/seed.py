@@ -45,6 +45,7 @@ def fill(store: Store, counted: Iterable[Topic] = (), *, progress: Progress = la
         "populations": len({r.population for r in records}),
         "left_out": left_out,
         "source": "public tables" if public else "generated people",
+        "key": key.public,
     }
 
 
@@ -57,6 +58,7 @@ def fill_built_in(store: Store, so_far: dict[str, Any]) -> dict[str, Any]:
         "populations": so_far["populations"] + len({r.population for r in records}),
         "left_out": so_far["left_out"],
         "source": f"public population tables and {so_far['source']}",
+        "key": so_far["key"],
     }
 
 

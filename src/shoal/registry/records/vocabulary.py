@@ -33,19 +33,32 @@ _OWN = re.compile(r"(x/[a-z0-9][a-z0-9._-]{0,40}(?:/[a-z0-9][a-z0-9._-]{0,40})?)
 
 MOST = 50
 """Attributes of one quasi-identifier."""
+SHOWN = 6
+"""Codings that an error names at most."""
 
 _HINT = "Name the coding that the column is in, or recode the column first."
 Relation = Literal["same", "coarser", "finer", "other"]
 
 
-def check_code(code: str) -> str:
+def check_code(code: str, codings: Sequence[str] = ()) -> str:
     """``code`` itself when the vocabulary has it, or when it is an own code ``x/name`` or ``x/name/scheme``, at a level or not.
+
+    ``codings`` are those of the place that is asked about, to choose from instead of an attribute that has several.
 
     >>> check_code("age/5y"), check_code("x/shoe-size"), check_code("x/shoe-size~1")
     ('age/5y', 'x/shoe-size', 'x/shoe-size~1')
     """
     if code in _PLACE or _OWN.match(code):
         return code
+    several = list(codings) or [c for c in _PLACE if c.startswith(f"{code}/") and c.count("/") == 1]
+    if several:
+        more = ", …" if len(several) > SHOWN else ""
+        raise UsageError(
+            f"the attribute '{code[:60]}' has several codings.",
+            hint=f"Name one of them: {', '.join(several[:SHOWN])}{more}. Or write your own: x/{code[:40]}.",
+        )
+    if any(c.startswith(f"{code}/") for c in _PLACE):
+        raise UsageError(f"the attribute '{code}' has codings of other countries only.", hint=f"Write your own: x/{code}.")
     close = nearest(code, _PLACE)
     raise UsageError(
         f"attribute code '{code[:60]}' is not in the vocabulary.",

@@ -14,14 +14,15 @@ from starlette.responses import Response
 from shoal.errors import ShoalError, UsageError
 from shoal.kernels.signatures import fingerprint
 from shoal.model.display import as_percent, one_in
+from shoal.prediction.questionnaire.meter import about_percent
 from shoal.registry.answer.answer import Answer, analysed
-from shoal.registry.answer.decide import Decision, Line, decide, words
+from shoal.registry.answer.decide import Decision, Line, decide, share_words, words
 from shoal.registry.answer.exposure import places_of
 from shoal.registry.answer.plain import codes_of, countries, population_of
 from shoal.registry.answer.query import Registry, populations
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import SHARE_STEP, Record
-from shoal.registry.records.vocabulary import label
+from shoal.registry.records.vocabulary import attribute, label
 from shoal.report import pages
 from shoal.report.numbers import percent
 from shoal.server.common import status_of
@@ -46,6 +47,15 @@ TARGETS = ("1", "5", "10", "20")
 FIRST = {"age": "age/years", "sex": "1", "postcode": "", "place": "", "people": "100", "target": "5"}
 """What the form to decide says at first."""
 DECIDING = {"fields": FIRST, "ages": AGES, "targets": TARGETS}
+FITS = {
+    "exact": "a published table of these people",
+    "joint counts": "computed from a published table",
+    "coarser coding": "a published table in less detail",
+    "finer coding": "a published table in more detail",
+    "margins only": "published tables of each question alone",
+    "parent population": "a published table of a wider place",
+}
+"""How what is known fits the questions."""
 _CODE = re.compile(r"\b[a-z]+/[A-Za-z0-9/~-]+")
 
 
@@ -77,9 +87,10 @@ def _decided(registry: Registry, fields: Fields) -> dict[str, Any]:
     if not codes or fields["age"] not in dict(AGES) or fields["target"] not in TARGETS:
         raise UsageError("no question is chosen.", hint="Choose at least one.")
     people = population_of(registry.source, fields["place"])
-    wanted = codes_of(registry.source, codes, people)
-    if "postcode" in wanted:
+    known = {attribute(code).partition("/")[0] for coding in registry.source.codings(str(people)) for code in coding}
+    if "postcode" in codes and "postcode" not in known:
         raise UsageError(f"nothing is known about postcodes in {fields['place']}.", hint="Leave out the postcode.")
+    wanted = codes_of(registry.source, codes, people)
     found = decide(registry, wanted, people, group_size=_people(fields["people"]), target=int(fields["target"]) / 100)
     answer = registry.query(wanted, people)
     fit: str = answer.fit
@@ -90,12 +101,12 @@ def _decided(registry: Registry, fields: Fields) -> dict[str, Any]:
         "verdict": found.verdict,
         "before": _before(found),
         "verdict_words": _verdict(found),
-        "sets": [{"words": words(c), "about": as_percent(e.value), "most": as_percent(e.high)} for c, e in found.sets],
+        "sets": [{"words": words(c), "about": about_percent(e.value), "most": as_percent(e.high)} for c, e in found.sets],
         "lines": [{"asked": label(x.asked), "advice": x.advice, "words": _advice(x, people)} for x in found.lines],
         "how_many": found.how_many,
         "letter": found.letter,
         "grade": found.before.grade,
-        "fit": {"exact": "a published table of these people", "joint counts": "computed from a published table"}.get(fit, fit),
+        "fit": FITS.get(fit, fit),
         "source": answer.best.source,
         "notes": [_in_words(note) for note in (*answer.notes, *found.before.notes)],
         "command": f"shoal registry decide --attributes {','.join(wanted)} --population '{people}' "
@@ -116,7 +127,7 @@ def _before(found: Decision) -> str:
     share = found.before
     if found.verdict == "within":
         return f"at most {as_percent(share.high)}"
-    return as_percent(share.value) if found.verdict == "beyond" else f"{as_percent(share.low)} to {as_percent(share.high)}"
+    return share_words(share) if found.verdict == "beyond" else f"{as_percent(share.low)} to {as_percent(share.high)}"
 
 
 def _verdict(found: Decision) -> str:

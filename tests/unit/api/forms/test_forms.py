@@ -745,3 +745,70 @@ def test_the_range_with_guessed_shares_holds_for_every_dependence(seed):
                 joint *= np.expand_dims(p / joint.sum(axis=others), others)
         share = float((joint * (1 - np.minimum(joint, 1)) ** (people - 1)).sum())
         assert low - 1e-6 <= share <= high + 1e-6
+
+
+def test_a_list_without_choices_is_named_and_the_rest_is_read(tmp_path, capsys):
+    survey = (*SURVEY[:3], ("select_multiple cattle", "livestock", "Which animals?"), ("select_one yn", "paid", "Paid?"))
+    path = workbook(tmp_path / "f.xlsx", survey, CHOICES)
+    form = read_form(path)
+    assert [q.name for q in form._closed] == ["smokes", "age", "paid"]
+    assert {f.question: f.kind for f in form.flags} == {"livestock": "amount"}
+    assert form.notes == ("choices that are not in the file, so that how many there are is not known: livestock",)
+    with pytest.raises(SystemExit):
+        main(["design", str(path), "--group", "100"])
+    assert "note: choices that are not in the file" in capsys.readouterr().out
+
+
+def test_a_question_in_parts_is_named_once(tmp_path, capsys):
+    listed = (*(("crops", f"c{i}") for i in range(40)), *(("sexes", x) for x in ("Male", "Female")))
+    survey = (
+        SURVEY[0],
+        ("select_multiple crops", "crops", "Which crops were grown?"),
+        SURVEY[2],
+        ("select_one sexes", "sex", "Your sex?"),
+        ("integer", "household_size", "How many people live in your household?", ". >= 1 and . <= 12"),
+    )
+    path = workbook(tmp_path / "f.xlsx", survey, (*CHOICES, *listed))
+    q = questionnaire(path, respondents=500, population="Kenya")
+    assert list(q.questions)[:3] == ["crops (1 of 3)", "crops (2 of 3)", "crops (3 of 3)"]
+    meter = q.meter()
+    assert meter.matters == ("crops", "age", "household_size")
+    assert meter.by_these > 0.99
+    assert not any(sum(name.startswith("crops") for name in names) > 1 for names, _ in (*meter.pairs, *meter.triples))
+    assert "(1 of 3)" not in meter.sentence
+    with pytest.raises(SystemExit):
+        main(["design", str(path), "--group", "500", "--population", "Kenya"])
+    assert "\n  crops: Which crops were grown?\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "taking_part"),
+    [
+        ("moud", "Have you been prescribed and taken medication for this, so that [street use is excluded]?", False),
+        ("manual_exclude", "A field for records that were found to need to be left out of it by hand", True),
+        ("q7", "Exclude this record?", True),
+        ("q8", "After reading all of the above, do you give your informed consent to be part of it?", True),
+    ],
+)
+def test_a_long_text_that_excludes_something_is_not_about_taking_part(name, text, taking_part):
+    assert FormQuestion(name, "closed", 2, text=text).about_taking_part is taking_part
+
+
+MUCH = ("Not at all", "A little bit", "Moderately", "Quite a bit", "Extremely")
+AGREE = ("Very strongly disagree", "Strongly disagree", "Mildly disagree", "Neutral", "Mildly agree", "Strongly agree")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "labels", "role"),
+    [
+        ("mspss3", "I get the help and support I need from my family.", AGREE, "sensitive"),
+        ("pcl1", "Repeated and disturbing memories of the stressful experience at work?", MUCH, "sensitive"),
+        ("roc4", "This change will improve the efficiency of our organization.", AGREE, "sensitive"),
+        ("edu1", "What is the highest level of school that you finished?", ("Primary", "Secondary", "University"), "quasi"),
+        ("reg2", "In which region of the country do you live now?", ("North", "South", "West"), "quasi"),
+        ("hcw", "Is the patient a healthcare worker?", ("No", "Yes", "Unknown"), "quasi"),
+    ],
+)
+def test_a_rated_statement_is_an_opinion_whatever_it_speaks_of(name, text, labels, role):
+    form = Form((FormQuestion(name, "closed", len(labels), text=text, labels=labels),), "REDCap")
+    assert form.roles[name].value == role
