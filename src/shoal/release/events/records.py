@@ -289,6 +289,7 @@ def _problem(
         leaf=None if tree is None else _leaves(tree, places[0])[places[0].codes],
         ladder=_ladder(places) if LOCAL in levels else (),
         flows=rules.flows is True,
+        allow_people=policy.suppress_people,
     )
 
 

@@ -28,7 +28,8 @@ class EventRules:
 
     ``shift`` is the most days that a person's dates are moved, 0 for none; ``weights`` say how much each loss counts. ``vault``
     names the domain of the vault whose pseudonyms are published; without it they are numbers dealt at random. ``flows``: trips by
-    origin and destination are published beside the records, or (:data:`ONLY`) instead of them.
+    origin and destination are published beside the records, or (:data:`ONLY`) instead of them; None: beside them, wherever the
+    records show a time and one place, but the plan is chosen as without.
     """
 
     unit: str
@@ -42,7 +43,7 @@ class EventRules:
     shift: int = 0
     weights: Mapping[str, float] = field(default_factory=dict)
     vault: str = ""
-    flows: bool | str = False
+    flows: bool | str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -59,7 +60,8 @@ class EventRules:
         for group in ("hierarchy", "weights"):
             if getattr(self, group):
                 out[group] = dict(getattr(self, group))
-        return out | {n: getattr(self, n) for n in ("shift", "vault", "flows") if getattr(self, n)}
+        out |= {n: getattr(self, n) for n in ("shift", "vault") if getattr(self, n)}
+        return out if self.flows is None else out | {"flows": self.flows}
 
 
 def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> EventRules | None:
@@ -105,7 +107,7 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
         shift=said.get("shift", 0),
         weights=dict(said.get("weights", {})),
         vault=said.get("vault", ""),
-        flows=said.get("flows", False),
+        flows=said.get("flows"),
     )
     _check(rules)
     return rules

@@ -94,7 +94,8 @@ class EventProblem:
     ``leaf`` is the value of the record's place in ``tree``, for the level ``cut``. ``times`` has hours too, if they are
     timestamps. ``ladder`` has, for the level ``local``, the places of the records with 0, 1, … of their columns blank, the last
     column first; no code stands twice. ``flows``: trips by origin and destination are published beside the records. ``shown``
-    tells what else is published of the records at a width of time and a level of place, if a requirement is about it.
+    tells what else is published of the records at a width of time and a level of place, if a requirement is about it. ``allow``
+    and ``allow_people``: the shares of the records, and of the people, that may be left out.
     """
 
     person: IntArray
@@ -111,6 +112,7 @@ class EventProblem:
     leaf: IntArray | None = None
     ladder: tuple[IntArray, ...] = ()
     flows: bool = False
+    allow_people: float = 0.0
     shown: Callable[[str, str], Shown] | None = None
     losses: dict[tuple[str, str], float] = field(default_factory=dict)
 

@@ -111,6 +111,8 @@ def most_each(point: IntArray, times: IntArray, k: int) -> IntArray:
     >>> most_each(np.array([0, 0, 0, 1]), np.array([9, 2, 2, 5]), 3).tolist()
     [2, 2, 2, 0]
     """
+    if not len(point):
+        return times
     order = np.lexsort((times, point))
     p, n = point[order], times[order]
     start = np.flatnonzero(np.concatenate(([True], np.diff(p) != 0)))
