@@ -270,6 +270,7 @@ def test_people_are_left_out_whole_as_far_as_the_policy_allows(tmp_path: Path, s
     assert (cost.people_away, cost.records_away, cost.suppressed, cost.people_left) == (4, 32, 32, 40)
     assert "4 people were left out whole (9.09 %), with 32 of these records." in cost.sentence
     assert cost.left_out_share == 32 / 112
+    assert "all records of 4 people" in (folder / "report.html").read_text(encoding="utf-8")
     assert (folder / "flows.csv").read_text().splitlines()[1:] == ['"A","B",40']
     assert shoal.verify(folder).ok
 

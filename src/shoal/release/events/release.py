@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.disk import atomic as folder
+from shoal.engines.core.memory import give_back
 from shoal.engines.core.state import changed
 from shoal.engines.open import open as opened
 from shoal.errors import InfeasibleError, UsageError, VerificationError
@@ -248,6 +249,7 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     progress(0.6, "writing the data")
     write_table(published(events, found), data)
     told = _data(events, found, data, output.format)
+    give_back()
     progress(0.7, "counting the written file again")
     known = _known(events, found)
     asked, timed = events.problem.asked, told.time is not None

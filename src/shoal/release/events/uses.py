@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError
-from shoal.measures.events.knowledge import Mask
+from shoal.measures.events.knowledge import Mask, people_asked
 from shoal.measures.events.traces import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
 from shoal.measures.events.unicity import LARGE, Log, compare_logs, compare_trips, count_use, trips_of
 from shoal.model.attack import AttackResult, Verdict
@@ -29,7 +29,7 @@ from shoal.model.certificate.events import EventData, EventSteps, EventUse
 from shoal.model.compare import most_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import written
-from shoal.model.requirement import InferredPlace, KnownRecords, Requirement
+from shoal.model.requirement import InferredNext, Requirement
 from shoal.release.events.plan_file import check_earlier
 from shoal.release.events.publish import place_labels, time_labels
 from shoal.release.events.records import EventTable, fewest_of, places_at, several_places, times_at
@@ -134,7 +134,7 @@ def _exact_places(events: EventTable, found: Found) -> list[EventUse]:
     these. Added up over all times, nobody has more than one in k of the records that show the place.
     """
     problem = events.problem
-    k = max((r.k for r in problem.asked if isinstance(r, KnownRecords)), default=1)
+    k = people_asked(problem.asked)
     most = most_shown(problem.places[EXACT], problem.person, k)
     clear = int(_Read.clear(found).sum()) if found.shape.place in (EXACT, LOCAL) else 0
     words = "records with their exact place"
@@ -225,10 +225,10 @@ def flows_only(events: EventTable) -> Found:
 
 def flows_beside(events: EventTable, found: Found) -> Flows | None:
     """The flows that are published beside the records: if the policy wants them; or if it does not say, the records show one
-    place each, and no requirement limits what tells a place (a flow tells where people go next), and there are any."""
+    place each, no requirement limits what tells the next place, and there are any."""
     rules = events.rules
     if rules.flows is None and len(rules.place) == 1 and found.shape.place != NONE:
-        limited = any(isinstance(r, InferredPlace) for r in events.problem.asked)
+        limited = any(isinstance(r, InferredNext) for r in events.problem.asked)
         flows = None if limited else flows_of(events, found)
         return flows if flows is not None and flows.trips.any() else None
     return flows_of(events, found) if rules.flows is True else None
@@ -491,7 +491,7 @@ def published_places(events: EventTable, found: Found) -> IntArray | None:
     """The place of each record as it is published."""
     level = found.shape.place
     if level == LOCAL and found.blank is not None:
-        shown: IntArray = np.stack(events.problem.ladder)[found.blank, np.arange(events.problem.n)]
+        shown: IntArray = np.choose(found.blank, events.problem.ladder)
         return shown
     if level != CUT:
         codes: IntArray | None = places_at(events.places, level, events.trees)

@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.errors import PolicyError, UsageError
 from shoal.measures.events.knowledge import Sensitive, of_events
-from shoal.model.requirement import InferredPlace, KnownRecords, NearRecords, Requirement
+from shoal.model.requirement import InferredNext, InferredPlace, KnownRecords, NearRecords, Requirement
 
 SUPPRESS = 0.2
 """Share of the records that may be left out if a policy does not say: without any, one rare place costs all places."""
@@ -110,6 +110,12 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
         flows=said.get("flows"),
     )
     _check(rules)
+    if rules.flows is True and any(isinstance(r, InferredNext) for r in asked):
+        raise PolicyError(
+            "'events.flows' publishes where people go next, and 'require.next' limits what tells it.",
+            hint="Leave one of them out.",
+            path="events.flows",
+        )
     return rules
 
 

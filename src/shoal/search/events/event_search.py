@@ -193,7 +193,7 @@ def _tried(problem: EventProblem, shape: Shape, allow: float, limit: float | Non
         texts = np.array(label_texts(problem.tree, levels), dtype=object).astype(str)
         place_loss = bits_lost(problem.places["exact"], np.unique(texts, return_inverse=True)[1][problem.leaf])
     elif shape.place == LOCAL:
-        ladder = [c[keep] for c in problem.ladder]
+        ladder = list(problem.ladder) if keep.all() else [c[keep] for c in problem.ladder]
         lost = np.array([bits_lost(problem.ladder[0], c) for c in problem.ladder[:-1]] + [1.0])
         dear = None if limit is None else _dear(problem, shape, lost, limit, trace)
         local = blanked(ladder, trace, owner, others, problem.asked, allowed, dress, dear, split=shape.splits)
@@ -300,15 +300,13 @@ def blanked(
     """How many columns of the place of each record are blank, the pairs that makes, the pair of each record, and the pairs that
     stay: a column more in the records that would be left out, until these are none or have none; None if too many go then, or
     if so many blank columns are too ``dear``."""
-    blank = np.zeros(len(trace), dtype=np.int64)
-    codes, most = np.stack(ladder), len(ladder) - 1
-    every = np.arange(len(trace))
+    blank, most = np.zeros(len(trace), dtype=np.int64), len(ladder) - 1
 
     def hopeless(stays: Mask) -> bool:
         return dear is not None and dear(np.where(stays[which], blank, np.minimum(blank + 1, most)))
 
     while True:
-        pairs, which = pairs_of(trace, owner, [*others, codes[blank, every]], len(trace))
+        pairs, which = pairs_of(trace, owner, [*others, np.choose(blank, ladder)], len(trace))
         rare = too_rare(pairs, asked)[which] & (blank < most)
         blank[rare] += 1
         if dear is not None and dear(blank):

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import UsageError
-from shoal.measures.events.knowledge import Asked, Mask, Shown, numbered
+from shoal.measures.events.knowledge import Asked, Mask, Shown, numbered, people_asked
 from shoal.measures.events.traces import CYCLES, UNITS, time_length
 from shoal.measures.events.unicity import trips_of
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.requirement import KnownRecords
 from shoal.search.events.suppress import Pairs, most_shown
 
 NEVER, EVERY = "never", "every record"
@@ -183,7 +182,7 @@ class EventProblem:
         """The share of the trips that no file of flows can count: nobody has more than one in k of the trips of a flow."""
         a, b = self.trips
         place = self.places["exact"]
-        k = max((r.k for r in self.asked if isinstance(r, KnownRecords)), default=1)
+        k = people_asked(self.asked)
         return 1 - most_shown(place[a] * (int(place.max()) + 1) + place[b], self.person[a], k) / max(1, len(a))
 
     def _trips_read(self, shape: Shape, trace: IntArray, alive: Mask) -> float:
