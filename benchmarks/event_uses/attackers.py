@@ -1,6 +1,6 @@
 """Attackers of this script's own against releases that claim to withstand them: does any do better than the stated number?
 
-    SHOAL_DATA=FOLDER python benchmarks/event_uses/attackers.py [NAME …]
+    SHOAL_DATA=FOLDER python benchmarks/event_uses/attackers.py [NAME or FILE.csv …]
 
 Each table is released once for each kind of knowledge (``known``, ``near``, ``absent``, ``length``) with k = 5 and two known
 records, once for each place that records may tell (``home``, ``work``, ``next``) with a chance of at most 0.4, and once as trips
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from bench import JR, TABLES, popularity, week, zipf
+from bench import JR, TABLES, other, popularity, week, zipf
 from common import record
 
 K, KNOWN, HOUR = 5, 2, np.timedelta64(1, "h")
@@ -33,6 +33,8 @@ SMALL = {
     "tweets": lambda: islice(TABLES["tweets"](), 4000),
 }
 CLAIMS = {"known": "known[2]>=5", "near": "near[2, 1h]>=5", "absent": "absent[2]>=5", "length": "length[2]>=5"}
+BEGIN = {"commuters": 9, "jr-stations": 1}
+"""First characters that the names of neighbouring places share; of the tweets three."""
 PLACES = ("home", "work", "next")
 SURE = 0.4
 CLAIMS |= {kind: f"{kind}[2]<={SURE}" for kind in PLACES}
@@ -41,8 +43,9 @@ Point = tuple[str | None, ...]
 
 def main(names: list[str]) -> None:
     for name in names or SMALL:
-        source = list(SMALL[name]())
-        for kind, claim in CLAIMS.items():
+        source = list(SMALL[name]() if name in SMALL else islice(other(Path(name)), 3000))
+        begin = BEGIN.get(name, 3)
+        for kind, claim in {**CLAIMS, f"neighbour {begin}": f"near[2, 1h, prefix:{begin}]>={K}"}.items():
             for renew in ("never", "as needed"):
                 published, stated = released(source, claim, renew)
                 attack = surest_place if kind in PLACES else best_chance
@@ -51,7 +54,7 @@ def main(names: list[str]) -> None:
                 claimed = allowed if stated is None else stated if kind in PLACES else 1 / max(K, stated)
                 record(
                     Path(__file__).parent,
-                    data=f"attackers of {name}",
+                    data=f"attackers of {Path(name).stem}",
                     records=len(source),
                     answer={
                         "claim": claim, "renew": renew, "released": published is not None and len(published),
@@ -173,7 +176,8 @@ def best_chance(published: list[dict[str, str]], source: list[Any], kind: str) -
     for name, points in traces.items():
         for p in points:
             at[p].add(name)
-    fits = {p: set().union(*(at[q] for q in at if close(p, q))) for p in at} if kind == "near" else at
+    begin = int(kind.partition(" ")[2] or 0)
+    fits = {p: set().union(*(at[q] for q in at if close(p, q, begin))) for p in at} if kind == "near" or begin else at
     best, tried, seen = 0.0, 0, set()
     for name, points in traces.items():
         for size in range(1, KNOWN + 1):
@@ -198,9 +202,11 @@ def without_one(left: set[str], traces: dict[str, set[Point]], own: set[Point]) 
     return [left, *({t for t in left if p not in traces[t]} for p in others)]
 
 
-def close(p: Point, q: Point) -> bool:
-    """The same place, and published times at most an hour apart."""
-    return p[1] == q[1] and (p[0] == q[0] or abs(np.datetime64(str(p[0])) - np.datetime64(str(q[0]))) <= HOUR)
+def close(p: Point, q: Point, begin: int) -> bool:
+    """The same place, or one whose name begins with the same characters, and published times at most an hour apart."""
+    return str(p[1])[: begin or None] == str(q[1])[: begin or None] and (
+        p[0] == q[0] or abs(np.datetime64(str(p[0])) - np.datetime64(str(q[0]))) <= HOUR
+    )
 
 
 if __name__ == "__main__":

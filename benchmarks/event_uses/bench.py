@@ -99,7 +99,7 @@ def main(names: list[str]) -> None:
                 lines = ((who, at, *where, i) for i, (who, at, where) in enumerate(source))
                 csv.writer(out).writerows([("card", "at", *places, "row"), *lines])
             policy = {
-                "events": {"unit": "card", "time": "at", "place": places, "flows": True},
+                "events": {"unit": "card", "time": "at", "place": places} | ({"flows": True} if len(places) > 1 else {}),
                 "roles": {"insensitive": ["row"]},
                 "require": [f"known[2]>={K}"],
                 "allow": {"identifying": {"row": "tells this script which record is which"}},

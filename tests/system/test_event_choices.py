@@ -241,3 +241,40 @@ def test_a_table_that_does_not_fit_in_the_memory_is_refused_beforehand(
     monkeypatch.setattr(release, "best_plan", lambda *_: 1 / 0)
     with pytest.raises(shoal.errors.MemoryBudgetError if budget < 800 else ZeroDivisionError, match=r"800 events of|division"):
         shoal.anonymize(table, asked(["known[1]>=2"]))
+
+
+@pytest.mark.parametrize("share", [3.999 / 44, 4 / 44])
+def test_people_are_left_out_whole_as_far_as_the_policy_allows(tmp_path: Path, share: float) -> None:
+    """40 people at A and B, four with six records at places of their own beside theirs: with three of these gone nothing would
+    do, and no record may go for itself. Their trips are in no flow."""
+    day = dt.datetime(2026, 3, 2)
+    rows = [(f"p{i}", day + dt.timedelta(hours=h), w) for i in range(40) for h, w in ((8, "A"), (17, "B"))]
+    rows += [(f"odd{i}", day + dt.timedelta(hours=h), f"own {i}" if h < 8 else "B") for i in range(4) for h in (*range(6), 8, 17)]
+    table = {n: [r[i] for r in rows] for i, n in enumerate(("card", "at", "station"))}
+    rules = {
+        "unit": "card",
+        "time": "at",
+        "place": "station",
+        "time_widths": ["exact"],
+        "place_levels": ["exact"],
+        "renew": "never",
+    }
+    asked = {"events": rules, "require": ["known[2]>=5"], "allow": {"suppress": 0, "people": share}, "seed": 10**18 + 1}
+    if share < 4 / 44:
+        with pytest.raises(shoal.errors.InfeasibleError):
+            shoal.anonymize(table, asked)
+        return
+    release = shoal.anonymize(table, asked)
+    folder = release.write(tmp_path / "out")
+    cost = release.certificate.cost
+    assert (cost.people_away, cost.records_away, cost.suppressed, cost.people_left) == (4, 32, 32, 40)
+    assert "4 people were left out whole (9.09 %), with 32 of these records." in cost.sentence
+    assert cost.left_out_share == 32 / 112
+    assert "all records of 4 people" in (folder / "report.html").read_text(encoding="utf-8")
+    assert (folder / "flows.csv").read_text().splitlines()[1:] == ['"A","B",40']
+    assert shoal.verify(folder).ok
+
+
+def test_people_are_left_out_whole_of_event_tables_only() -> None:
+    with pytest.raises(shoal.errors.PolicyError, match=r"'allow\.people' is about event tables"):
+        shoal.anonymize({"age": [1, 2, 3, 4]}, {"roles": {"quasi": ["age"]}, "require": {"k": 2}, "allow": {"people": 0.1}})

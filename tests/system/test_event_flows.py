@@ -200,6 +200,23 @@ def test_a_hidden_flow_that_sums_tell_to_within_k_trips_hides_another_one() -> N
     assert uses._tight(np.array([1, 3, 3, 3, 30, 40]), told, extra, ends, K).any()  # 1 + 3: one less
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_paths_of_three_flows_move_no_more_than_all_paths(seed: int) -> None:
+    """The quick bound against the whole search, over hidden flows drawn at random; and it is reached if there is room."""
+    rng = np.random.default_rng(seed)
+    near: dict[int, dict[int, int]] = {}
+    edges = [(r, ~c) for r in range(8) for c in range(8) if rng.random() < (seed + 1) / 20]
+    for row, column in edges:
+        near.setdefault(row, {})[column], near.setdefault(column, {})[row] = int(rng.integers(1, 4)), K
+    for row, column in edges:
+        assert (
+            uses._moved_directly(near, row, column, K)
+            <= uses._moved_directly(near, row, column, 99)
+            <= uses._moved(near, row, column, 99)
+        )
+    assert seed < 19 or all(uses._moved_directly(near, r, c, K) >= K for r, c in edges)
+
+
 @pytest.mark.parametrize(
     ("plans", "verdict"),
     [

@@ -124,6 +124,7 @@ def _done(body: EventCertificate) -> list[Block]:
         *([("Place left blank", "in records that would be too telling", f"{c.blank:,} records")] if c.blank else []),
         *([("Trips", "consecutive records at two places", percent(c.trips))] if c.trips is not None else []),
         ("Left out", "records that would be too telling", f"{c.suppressed:,} records"),
+        *([("Of these", f"all records of {c.people_away:,} people", f"{c.records_away:,} records")] if c.people_away else []),
         ("Shown once", "records at the same point under one pseudonym", f"{c.merged:,} records"),
         ("Incomplete", "records without person, time or place", f"{c.incomplete:,} records"),
     ]

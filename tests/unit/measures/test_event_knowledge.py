@@ -130,6 +130,7 @@ def test_no_place_is_surer_than_required(tmp_path: Path, kind: str, renew: str) 
     certificate = made[0].certificate
     found = next(f for f in certificate.requirements if f.requirement.startswith(kind))
     assert found.found <= limit + 1e-9
+    assert ("flows.csv" in {f.name for f in certificate.files}) == (kind != "next")  # flows tell where people go next
     tried = next(a for a in certificate.attacks if a.name.startswith(f"inference: {kind}"))
     assert (tried.verdict, tried.claimed) == ("holds", limit)
 
@@ -272,6 +273,10 @@ BASE: dict[str, Any] = {"events": {"unit": "who", "place": "where"}}
         ({"require": ["known[2]>=3"], "roles": {"sensitive": ["v"]}}, "no requirement is about it"),
         ({"require": ["known[2]>=3"], "roles": {"quasi": ["v"]}}, "'roles.quasi' is not judged"),
         ({"require": ["home[2]<=0.5"], "events": {"unit": "who", "time": "v"}}, "requires 'events.place'"),
+        (
+            {"require": ["next[2]<=0.5"], "events": {"unit": "who", "time": "v", "place": "where", "flows": True}},
+            "publishes where people go next",
+        ),
     ],
 )
 def test_policies_that_leave_something_open_are_refused(policy: dict[str, Any], words: str) -> None:

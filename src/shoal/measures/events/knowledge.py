@@ -62,6 +62,11 @@ def most_known(asked: Iterable[Requirement]) -> int:
     return max((getattr(r, "records", 0) for r in asked), default=0)
 
 
+def people_asked(asked: Iterable[Requirement]) -> int:
+    """The people who must share known records; 1 if no requirement asks for any."""
+    return max((r.k for r in asked if isinstance(r, KnownRecords)), default=1)
+
+
 def of_events(asked: Requirement) -> Asked:
     """The requirement itself, if it can be asked of an event table."""
     if not isinstance(asked, Asked) or (isinstance(asked, TCloseness) and asked.distance != "equal"):
@@ -113,10 +118,12 @@ class Linked:
         index = np.flatnonzero(alive)
         traces, t = numbered(trace[index])
         p = numbered(point[index])[1]
+        made = Traces.of(t, p)  # before the order: its peak of memory is the higher one
         rank = np.empty(int(p.max(initial=-1)) + 1, np.int64)
         rank[np.argsort(np.bincount(p), kind="stable")] = np.arange(len(rank))
-        order = np.argsort(t * len(rank) + rank[p])  # as Traces has them: of each trace the rarest point first
-        made = Traces.of(t, p)
+        t = t * len(rank) + rank[p]
+        del p
+        order = np.argsort(t)  # as Traces has them: of each trace the rarest point first
         return cls(made, owner[traces], index[order], made.first, made.visitor)
 
     @classmethod

@@ -87,7 +87,8 @@ class EventCost:
 
     ``incomplete`` records lacked person, time or place and are not published. ``trips`` is the share of the trips that can no
     longer be read (None in certificates of version 0.3.0), ``blank`` counts published records without their place or a part of
-    it (None if there are none).
+    it, ``people_away`` the people who were left out whole and ``records_away`` their records, which are among those left out
+    (None if there are none).
     """
 
     loss: float
@@ -106,6 +107,8 @@ class EventCost:
     tried: int
     trips: float | None = field(default=None, metadata=LEFT_OUT)
     blank: int | None = field(default=None, metadata=LEFT_OUT)
+    people_away: int | None = field(default=None, metadata=LEFT_OUT)
+    records_away: int | None = field(default=None, metadata=LEFT_OUT)
 
     @property
     def sentence(self) -> str:
@@ -120,6 +123,10 @@ class EventCost:
         if self.merged:
             parts[0] += f", {self.merged:,} more are shown once with others at the same point"
         parts[0] += f"; {self.people_left:,} of {self.people:,} people have a record left."
+        if self.people_away:
+            share = written(100 * self.people_away / self.people, 3)
+            whole = "person was" if self.people_away == 1 else "people were"
+            parts.append(f"{self.people_away:,} {whole} left out whole ({share} %), with {self.records_away:,} of these records.")
         if self.blank:
             parts.append(
                 f"{self.blank:,} records ({written(100 * self.blank / self.records, 3)} %) are published without their place."

@@ -188,6 +188,8 @@ def _cost(events: EventTable, found: Found) -> EventCost:
         shapes=len(problem.shapes),
         tried=found.tried,
         trips=found.trips_loss,
+        people_away=None if found.away is None else int(found.away.sum()),
+        records_away=None if found.away is None else int(found.away[problem.person].sum()),
         blank=None if found.blank is None else int((found.blank[found.stays] > 0).sum()) or None,
     )
 

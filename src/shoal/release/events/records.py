@@ -289,6 +289,7 @@ def _problem(
         leaf=None if tree is None else _leaves(tree, places[0])[places[0].codes],
         ladder=_ladder(places) if LOCAL in levels else (),
         flows=rules.flows is True,
+        allow_people=policy.suppress_people,
     )
 
 
@@ -305,11 +306,12 @@ def _coordinates(places: tuple[Column, ...]) -> bool:
     return all(p.kind in ("float", "decimal") for p in places)
 
 
-def _within(person: IntArray, keys: tuple[Any, ...]) -> IntArray:
-    """The rank of each record among those of its person, by these keys (the last counts most)."""
+def _within(person: IntArray, keys: tuple[Any, ...]) -> Any:
+    """The rank of each record among those of its person, by these keys (the last counts most), in 32 bits."""
     order = np.lexsort((*keys, person))
-    rank = np.empty(len(person), dtype=np.int64)
-    rank[order] = np.arange(len(person)) - np.searchsorted(person[order], person[order])
+    rank = np.empty(len(person), dtype=np.int32)
+    own = person[order]
+    rank[order] = np.arange(len(person)) - np.searchsorted(own, own)
     return rank
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.disk import atomic as folder
+from shoal.engines.core.memory import give_back
 from shoal.engines.core.state import changed
 from shoal.engines.open import open as opened
 from shoal.errors import InfeasibleError, UsageError, VerificationError
@@ -29,7 +30,7 @@ from shoal.release.events.contents import WrittenEvents, certificate_of, derive,
 from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, plan_of, with_choices_of
 from shoal.release.events.publish import private, published, shown_by, write_table
 from shoal.release.events.records import EventTable, read_events
-from shoal.release.events.uses import FLOWS, earlier_flows, flow_table, flows_of, flows_only, uses_of, with_flows
+from shoal.release.events.uses import FLOWS, earlier_flows, flow_table, flows_beside, flows_only, uses_of, with_flows
 from shoal.release.events.verify import facts_of_table
 from shoal.release.make import private_file
 from shoal.release.make.carry_out import Output, data_place
@@ -248,6 +249,7 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     progress(0.6, "writing the data")
     write_table(published(events, found), data)
     told = _data(events, found, data, output.format)
+    give_back()
     progress(0.7, "counting the written file again")
     known = _known(events, found)
     asked, timed = events.problem.asked, told.time is not None
@@ -257,7 +259,7 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     _require_met(events.policy.requirements, people or facts)
     if facts.records != int(found.stays.sum()):
         raise VerificationError("the written file has another number of records than was planned; nothing was released.")
-    flows = flows_of(events, found) if events.rules.flows is True else None
+    flows = flows_beside(events, found)
     if flows is not None:
         write_table(flow_table(events, found, flows), data.with_name(f"{FLOWS}{data.suffix}"))
     plan_text = plan_of(events, found).to_json()

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError
-from shoal.measures.events.knowledge import Mask
+from shoal.measures.events.knowledge import Mask, people_asked
 from shoal.measures.events.traces import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
 from shoal.measures.events.unicity import LARGE, Log, compare_logs, compare_trips, count_use, trips_of
 from shoal.model.attack import AttackResult, Verdict
@@ -29,7 +29,7 @@ from shoal.model.certificate.events import EventData, EventSteps, EventUse
 from shoal.model.compare import most_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import written
-from shoal.model.requirement import KnownRecords, Requirement
+from shoal.model.requirement import InferredNext, Requirement
 from shoal.release.events.plan_file import check_earlier
 from shoal.release.events.publish import place_labels, time_labels
 from shoal.release.events.records import EventTable, fewest_of, places_at, several_places, times_at
@@ -134,7 +134,7 @@ def _exact_places(events: EventTable, found: Found) -> list[EventUse]:
     these. Added up over all times, nobody has more than one in k of the records that show the place.
     """
     problem = events.problem
-    k = max((r.k for r in problem.asked if isinstance(r, KnownRecords)), default=1)
+    k = people_asked(problem.asked)
     most = most_shown(problem.places[EXACT], problem.person, k)
     clear = int(_Read.clear(found).sum()) if found.shape.place in (EXACT, LOCAL) else 0
     words = "records with their exact place"
@@ -223,6 +223,17 @@ def flows_only(events: EventTable) -> Found:
     return replace(found, tried=1)
 
 
+def flows_beside(events: EventTable, found: Found) -> Flows | None:
+    """The flows that are published beside the records: if the policy wants them; or if it does not say, the records show one
+    place each, no requirement limits what tells the next place, and there are any."""
+    rules = events.rules
+    if rules.flows is None and len(rules.place) == 1 and found.shape.place != NONE:
+        limited = any(isinstance(r, InferredNext) for r in events.problem.asked)
+        flows = None if limited else flows_of(events, found)
+        return flows if flows is not None and flows.trips.any() else None
+    return flows_of(events, found) if rules.flows is True else None
+
+
 def flows_of(events: EventTable, found: Found) -> Flows:
     """Trips by origin and destination, small ones protected."""
     read, k, people = _Read.of(events, found), fewest_of(events.problem.asked), events.n_people
@@ -239,6 +250,8 @@ def flows_of(events: EventTable, found: Found) -> Flows:
     first, last = read.made[0][example], read.made[1][example]
     ends = _ends(events, found, read, first, last)
     extra = np.maximum(before - shown, 0)
+    if found.away is not None:
+        extra[found.away[who]] = 0
     extra = np.minimum(extra, most_each(flow, extra, k))
     shown[~_shared(flow, shown, k, len(known))[flow] & (_sums(flow, extra, len(known)) == 0)[flow]] = 0
     while True:
@@ -316,10 +329,26 @@ def _tight(true: IntArray, told: IntArray, extra: IntArray, ends: list[IntArray]
     for row, column, n in zip(rows, columns, can_fall, strict=True):
         near.setdefault(row, {})[column], near.setdefault(column, {})[row] = n, k
     for row, column, n in zip(rows, columns, can_fall, strict=True):
-        if _moved(near, row, column, k) + min(n, _moved(near, column, row, k)) < k:
+        if _moved_directly(near, row, column, k) < k and _moved(near, row, column, k) + min(n, _moved(near, column, row, k)) < k:
             can = np.flatnonzero((extra > 0) & (true == told) & ((ends[0] == row) | (ends[1] == ~column)))
             out[can[np.argsort(extra[can], kind="stable")][:1]] = True
     return out
+
+
+def _moved_directly(near: dict[int, dict[int, int]], row: int, column: int, k: int) -> int:
+    """What at least :func:`_moved` is, quickly: over paths of three flows that have no place between in common."""
+    done, used, ways = 0, {column}, near[row]
+    for other, n in near[column].items():  # n is k: the flow of the other row goes down by what it has
+        if other == row:
+            continue
+        back = near[other]
+        between = next((c for c in back if c not in used and c in ways), None)
+        if between is not None:
+            used.add(between)
+            done += min(ways[between], n, back[column])
+            if done >= k:
+                break
+    return done
 
 
 def _moved(near: dict[int, dict[int, int]], source: int, target: int, k: int) -> int:
@@ -462,7 +491,7 @@ def published_places(events: EventTable, found: Found) -> IntArray | None:
     """The place of each record as it is published."""
     level = found.shape.place
     if level == LOCAL and found.blank is not None:
-        shown: IntArray = np.stack(events.problem.ladder)[found.blank, np.arange(events.problem.n)]
+        shown: IntArray = np.choose(found.blank, events.problem.ladder)
         return shown
     if level != CUT:
         codes: IntArray | None = places_at(events.places, level, events.trees)

@@ -109,7 +109,8 @@ def _form(c: EventCertificate) -> str:
         cost.records - gone - cost.merged == c.after.records,
         equal(cost.left_out_share, gone / cost.records),
         min(cost.truncated, cost.suppressed, cost.merged, cost.incomplete) >= 0,
-        0 < cost.people_left <= cost.people,
+        0 < cost.people_left <= cost.people - (cost.people_away or 0),
+        0 <= (cost.people_away or 0) <= (cost.records_away or 0) <= cost.suppressed,
         0 <= cost.loss <= 1,
         1 <= cost.tried <= cost.shapes,
     ]

@@ -92,8 +92,11 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
 def _allowed(plain: Mapping[str, Any], chosen: Preset | None) -> dict[str, Any]:
     """The fields that ``allow`` states: what may be suppressed and lost, and the columns that a person has judged."""
     allow = plain.get("allow", {})
+    if "people" in allow and "events" not in plain:
+        raise PolicyError("'allow.people' is about event tables.", hint="Use allow: {suppress: SHARE}.", path="allow.people")
     return {
         "suppress": float(allow.get("suppress", SUPPRESS if "events" in plain else 0.0)),
+        "suppress_people": float(allow.get("people", 0.0)),
         "loss_limit": float(allow["loss"]) if "loss" in allow else None,
         "blank_limit": float(allow["blank"]) if "blank" in allow else None,
         "scope": allow.get("scope", "rows"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.errors import PolicyError, UsageError
 from shoal.measures.events.knowledge import Sensitive, of_events
-from shoal.model.requirement import InferredPlace, KnownRecords, NearRecords, Requirement
+from shoal.model.requirement import InferredNext, InferredPlace, KnownRecords, NearRecords, Requirement
 
 SUPPRESS = 0.2
 """Share of the records that may be left out if a policy does not say: without any, one rare place costs all places."""
@@ -28,7 +28,8 @@ class EventRules:
 
     ``shift`` is the most days that a person's dates are moved, 0 for none; ``weights`` say how much each loss counts. ``vault``
     names the domain of the vault whose pseudonyms are published; without it they are numbers dealt at random. ``flows``: trips by
-    origin and destination are published beside the records, or (:data:`ONLY`) instead of them.
+    origin and destination are published beside the records, or (:data:`ONLY`) instead of them; None: beside them, wherever the
+    records show a time and one place, but the plan is chosen as without.
     """
 
     unit: str
@@ -42,7 +43,7 @@ class EventRules:
     shift: int = 0
     weights: Mapping[str, float] = field(default_factory=dict)
     vault: str = ""
-    flows: bool | str = False
+    flows: bool | str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -59,7 +60,8 @@ class EventRules:
         for group in ("hierarchy", "weights"):
             if getattr(self, group):
                 out[group] = dict(getattr(self, group))
-        return out | {n: getattr(self, n) for n in ("shift", "vault", "flows") if getattr(self, n)}
+        out |= {n: getattr(self, n) for n in ("shift", "vault") if getattr(self, n)}
+        return out if self.flows is None else out | {"flows": self.flows}
 
 
 def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> EventRules | None:
@@ -105,9 +107,15 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
         shift=said.get("shift", 0),
         weights=dict(said.get("weights", {})),
         vault=said.get("vault", ""),
-        flows=said.get("flows", False),
+        flows=said.get("flows"),
     )
     _check(rules)
+    if rules.flows is True and any(isinstance(r, InferredNext) for r in asked):
+        raise PolicyError(
+            "'events.flows' publishes where people go next, and 'require.next' limits what tells it.",
+            hint="Leave one of them out.",
+            path="events.flows",
+        )
     return rules
 
 

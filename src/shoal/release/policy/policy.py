@@ -59,6 +59,8 @@ class Policy:
     """How the file is read: options of :func:`shoal.open`."""
     requirements: tuple[Requirement, ...] = ()
     suppress: float = 0.0
+    suppress_people: float = 0.0
+    """Share of the people of an event table who may be left out whole."""
     loss_limit: float | None = None
     blank_limit: float | None = None
     scope: Literal["rows", "cells"] = "rows"
@@ -190,6 +192,8 @@ class Policy:
             out["transform"] = {c: _transform_json(s) for c, s in self.transform.items()}
         out["require"] = self.require_json()
         out["allow"] = {"suppress": self.suppress, "scope": self.scope}
+        if self.suppress_people:
+            out["allow"]["people"] = self.suppress_people
         if self.loss_limit is not None:
             out["allow"]["loss"] = self.loss_limit
         if self.blank_limit is not None:

@@ -45,10 +45,11 @@ from shoal.search.events.suppress import Pairs, suppressed, too_many, too_rare
 @dataclass(frozen=True, eq=False, repr=False)
 class Found:
     """A plan and what it costs. ``stays`` marks the published records (of those at the same point under one pseudonym the
-    first), ``trace`` is the pseudonym of every record (−1: none); ``levels`` of the leaves, for a cut; ``blank`` columns of the
-    place of each record, for a local plan.
+    first; ``alive`` marks all of these), ``trace`` is the pseudonym of every record (−1: none); ``levels`` of the leaves, for a
+    cut; ``blank`` columns of the place of each record, for a local plan.
 
     ``truncated``, ``suppressed`` and ``merged`` count records: beyond the most per person, left out, shown once with others.
+    ``away`` are the people who are left out whole (None: nobody); their records count as suppressed.
     """
 
     shape: Shape
@@ -64,7 +65,9 @@ class Found:
     truncated: int
     suppressed: int
     merged: int
+    alive: Mask
     tried: int = 0
+    away: Mask | None = None
 
     @property
     def left_out(self) -> int:
@@ -139,9 +142,38 @@ def base_losses(problem: EventProblem, shape: Shape) -> Losses:
 
 def tried_plan(problem: EventProblem, shape: Shape, allow: float, limit: float | None = None) -> Found | None:
     """The plan of this shape that leaves out at most this share of the records; None if there is none, or if it is seen early
-    that none loses less than ``limit``."""
+    that none loses less than ``limit``. If more would have to go, people are left out whole, as far as that is allowed: those of
+    whose records the largest share would go, about as many as it takes."""
+    found = _tried(problem, shape, allow, limit, None)
+    people = int(problem.person.max()) + 1
+    away, most = np.zeros(people, dtype=np.bool_), most_of(problem.allow_people, people)
+    for turn in range(TURNS if found is None and most and allow < 1 else 0):
+        every = _tried(problem, shape, 1.0, limit, away)
+        if every is None:
+            return None
+        gone = np.where(away, 0, np.bincount(problem.person[~every.alive], minlength=people))
+        share = gone / np.bincount(problem.person)
+        order = np.lexsort((-gone, -share))[: min(int((gone > 0).sum()), most - int(away.sum()))]
+        over = int(gone.sum()) - most_of(allow, problem.n)
+        if over <= 0 or not len(order):
+            return None
+        enough = int(np.searchsorted(np.cumsum(gone[order]), over)) + 1
+        away[order if turn == TURNS - 1 else order[: enough + enough // 10]] = True
+        found = _tried(problem, shape, allow, limit, away)
+        if found is not None:
+            return found
+    return found
+
+
+TURNS = 4
+"""How often more people are left out whole, because those who are left lose more records without them."""
+
+
+def _tried(problem: EventProblem, shape: Shape, allow: float, limit: float | None, away: Mask | None) -> Found | None:
+    """:func:`tried_plan` without these people, whose records do not count among those that may be left out."""
     keep = kept_records(problem, shape)
-    truncated = int((~keep).sum())
+    there = keep | True if away is None else ~away[problem.person]
+    truncated, keep = int((~keep & there).sum()), keep & there
     allowed = most_of(allow, problem.n) - truncated
     if allowed < 0 or not keep.any():
         return None
@@ -161,7 +193,7 @@ def tried_plan(problem: EventProblem, shape: Shape, allow: float, limit: float |
         texts = np.array(label_texts(problem.tree, levels), dtype=object).astype(str)
         place_loss = bits_lost(problem.places["exact"], np.unique(texts, return_inverse=True)[1][problem.leaf])
     elif shape.place == LOCAL:
-        ladder = [c[keep] for c in problem.ladder]
+        ladder = list(problem.ladder) if keep.all() else [c[keep] for c in problem.ladder]
         lost = np.array([bits_lost(problem.ladder[0], c) for c in problem.ladder[:-1]] + [1.0])
         dear = None if limit is None else _dear(problem, shape, lost, limit, trace)
         local = blanked(ladder, trace, owner, others, problem.asked, allowed, dress, dear, split=shape.splits)
@@ -178,12 +210,12 @@ def tried_plan(problem: EventProblem, shape: Shape, allow: float, limit: float |
         if kept is None:
             return None
         (pairs, stays), place_loss = kept, problem.column_loss("place", shape.place)
-    return plan_found(problem, shape, keep, pairs.trace[which], which, stays, levels, blank, place_loss, truncated)
+    return plan_found(problem, shape, keep, pairs.trace[which], which, stays, levels, blank, place_loss, truncated, away)
 
 
 def plan_found(
     problem: EventProblem, shape: Shape, keep: Mask, trace: IntArray, which: IntArray, stays: Mask, levels: Levels | None,
-    blank: IntArray | None, place_loss: float, truncated: int,
+    blank: IntArray | None, place_loss: float, truncated: int, away: Mask | None = None,
 ) -> Found:  # fmt: skip
     """The plan of a shape, of which these pairs stay."""
     index = np.flatnonzero(keep)
@@ -201,7 +233,7 @@ def plan_found(
     shown[firsts] = alive[firsts]
     traces = np.full(problem.n, -1, dtype=np.int64)
     traces[index] = trace
-    gone = len(index) - int(alive.sum())
+    gone = problem.n - truncated - int(alive.sum())
     lost = problem.lost(shape, traces, alive, traces[shown], place_loss, blank)
     return Found(
         shape=shape,
@@ -216,7 +248,9 @@ def plan_found(
         links_loss=lost.links,
         truncated=truncated,
         suppressed=gone,
-        merged=problem.n - truncated - gone - int(shown.sum()),
+        merged=int(alive.sum()) - int(shown.sum()),
+        alive=alive,
+        away=None if away is None or not away.any() else away,
     )
 
 
@@ -266,15 +300,13 @@ def blanked(
     """How many columns of the place of each record are blank, the pairs that makes, the pair of each record, and the pairs that
     stay: a column more in the records that would be left out, until these are none or have none; None if too many go then, or
     if so many blank columns are too ``dear``."""
-    blank = np.zeros(len(trace), dtype=np.int64)
-    codes, most = np.stack(ladder), len(ladder) - 1
-    every = np.arange(len(trace))
+    blank, most = np.zeros(len(trace), dtype=np.int64), len(ladder) - 1
 
     def hopeless(stays: Mask) -> bool:
         return dear is not None and dear(np.where(stays[which], blank, np.minimum(blank + 1, most)))
 
     while True:
-        pairs, which = pairs_of(trace, owner, [*others, codes[blank, every]], len(trace))
+        pairs, which = pairs_of(trace, owner, [*others, np.choose(blank, ladder)], len(trace))
         rare = too_rare(pairs, asked)[which] & (blank < most)
         blank[rare] += 1
         if dear is not None and dear(blank):

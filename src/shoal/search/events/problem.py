@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import UsageError
-from shoal.measures.events.knowledge import Asked, Mask, Shown, numbered
+from shoal.measures.events.knowledge import Asked, Mask, Shown, numbered, people_asked
 from shoal.measures.events.traces import CYCLES, UNITS, time_length
 from shoal.measures.events.unicity import trips_of
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.requirement import KnownRecords
 from shoal.search.events.suppress import Pairs, most_shown
 
 NEVER, EVERY = "never", "every record"
@@ -94,7 +93,8 @@ class EventProblem:
     ``leaf`` is the value of the record's place in ``tree``, for the level ``cut``. ``times`` has hours too, if they are
     timestamps. ``ladder`` has, for the level ``local``, the places of the records with 0, 1, … of their columns blank, the last
     column first; no code stands twice. ``flows``: trips by origin and destination are published beside the records. ``shown``
-    tells what else is published of the records at a width of time and a level of place, if a requirement is about it.
+    tells what else is published of the records at a width of time and a level of place, if a requirement is about it. ``allow``
+    and ``allow_people``: the shares of the records, and of the people, that may be left out.
     """
 
     person: IntArray
@@ -111,6 +111,7 @@ class EventProblem:
     leaf: IntArray | None = None
     ladder: tuple[IntArray, ...] = ()
     flows: bool = False
+    allow_people: float = 0.0
     shown: Callable[[str, str], Shown] | None = None
     losses: dict[tuple[str, str], float] = field(default_factory=dict)
 
@@ -181,7 +182,7 @@ class EventProblem:
         """The share of the trips that no file of flows can count: nobody has more than one in k of the trips of a flow."""
         a, b = self.trips
         place = self.places["exact"]
-        k = max((r.k for r in self.asked if isinstance(r, KnownRecords)), default=1)
+        k = people_asked(self.asked)
         return 1 - most_shown(place[a] * (int(place.max()) + 1) + place[b], self.person[a], k) / max(1, len(a))
 
     def _trips_read(self, shape: Shape, trace: IntArray, alive: Mask) -> float:

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from shoal.measures.events.knowledge import Asked, Linked, Mask, Shown, most_known, numbered, safe_limit
+from shoal.measures.events.knowledge import Asked, Linked, Mask, Shown, most_known, numbered, people_asked, safe_limit
 from shoal.model.counts.classes import IntArray
 from shoal.model.requirement import MOST_SETS, InferredPlace, KnownLength, KnownRecords, Unicity
 
@@ -65,7 +65,7 @@ def suppressed(
 def too_rare(pairs: Pairs, asked: Sequence[Asked]) -> Mask:
     """The pairs that go for any plan with these points, because of how few people have them: a part of those that go at last."""
     every = np.ones(len(pairs.trace), dtype=np.bool_)
-    return ~_settled(pairs, every, max((r.k for r in asked if isinstance(r, KnownRecords)), default=1), None)
+    return ~_settled(pairs, every, people_asked(asked), None)
 
 
 def too_many(pairs: Pairs, alive: Mask, records: int) -> bool:
@@ -111,6 +111,8 @@ def most_each(point: IntArray, times: IntArray, k: int) -> IntArray:
     >>> most_each(np.array([0, 0, 0, 1]), np.array([9, 2, 2, 5]), 3).tolist()
     [2, 2, 2, 0]
     """
+    if not len(point):
+        return times
     order = np.lexsort((times, point))
     p, n = point[order], times[order]
     start = np.flatnonzero(np.concatenate(([True], np.diff(p) != 0)))
