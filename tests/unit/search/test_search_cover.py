@@ -14,6 +14,7 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.search import local
 from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.local_recoding import cluster
 from shoal.search.local_recoding import cover as covering
 from shoal.search.local_recoding.published import make_trees
 from shoal.search.problem.checks import build_checks
@@ -116,3 +117,26 @@ def test_a_stopped_cover_is_still_a_recoding(monkeypatch: pytest.MonkeyPatch) ->
         assert found.stopped == "cancelled"
         for group in range(found.classes):
             assert len({int(p) for c, p in zip(classes, person, strict=True) if found.groups[c] == group}) >= 3
+
+
+@pytest.mark.parametrize("kind", ["set", "range"])
+def test_compiled_joins_are_the_plain_ones(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    joined = 0
+    for seed in range(6):
+        counts, trees, _ = people(seed, (16, 9, 12, 5))
+        problem = build_problem(counts, trees)
+        rng = np.random.default_rng(seed)
+        n = 40
+        label = np.concatenate([np.arange(n), rng.integers(0, n, problem.n_base - n)])
+        blocks = rng.integers(0, 2, n) * (seed % 2)
+        failing = np.flatnonzero(rng.random(n) < 0.7)
+        records = np.bincount(label, weights=problem.measures[0, : problem.n_base]).astype(np.int64)
+        price = cluster.prices(problem, None)
+        found = []
+        for compiled in (True, False):
+            monkeypatch.setattr(cluster, "HAVE_NUMBA", compiled)
+            kinds = (kind, "set", kind, "set")
+            found.append(cluster._join(problem, label, blocks, failing, kinds, price, records, 7 if seed > 3 else n, 1).tolist())
+        assert found[0] == found[1]
+        joined += found[0] != label.tolist()
+    assert joined == 6

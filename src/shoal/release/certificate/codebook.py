@@ -31,7 +31,8 @@ Entry = dict[str, Any]
 def write(data: Path, columns: Sequence[Column], path: Path) -> list[Path]:
     """Write the codebook of ``data``, whose source had these columns; no file if there is nothing to say."""
     there = logical(header(data), [c.name for c in columns])
-    told = [c for c in columns if c.name in there and (c.note or c.labels or c.user_missing or c.measure)]
+    named = set(there)
+    told = [c for c in columns if c.name in named and (c.note or c.labels or c.user_missing or c.measure)]
     if data.suffix in LABELLED or not told:
         return []
     whole = {"format": FORMAT, "columns": {c.name: _entry(c, _values(data, there, c.name)) for c in told}}
