@@ -28,6 +28,9 @@ N_NUMBERS = 8
 CLASS, MEMBERS, KEY, GROUP, GROUP_KEY, PEOPLE, FIRST, CLUSTER, LARGEST = 0, 1, 2, 3, 4, 5, 6, 7, 8
 N_CELLS = 9
 
+LARGEST_KEY = 2.0**62
+"""Keys stay below it."""
+
 # pairs, in order of people: the class, the person
 OF_CLASS, PERSON = 0, 1
 
@@ -72,17 +75,29 @@ def cover_nodes(s: Cover, step: float, work: int) -> bool:
 
 @lean_njit
 def _group(s: Cover, node: int) -> None:
-    """Number the groups of the classes left at a node, in order of first appearance, and add up their people."""
-    left, base, mask, space = s.numbers[LEFT], s.numbers[BASE], len(s.slots) - 1, 1.0
+    """Group the classes left at a node and add up the people of each group; keys that would pass a word are numbered before."""
+    left, space = s.numbers[LEFT], 1.0
     for c in range(left):
         s.cells[KEY, c] = 0
     for j in range(len(s.points)):
         level = s.nodes[node, j]
         card, start = s.cards[j, level], s.offsets[j, level]
-        space *= card
         if card > 1:
+            if space * card >= LARGEST_KEY:
+                space = float(_number(s, space, False))
+                s.numbers[BASE] += left
+                for c in range(left):
+                    s.cells[KEY, c] = s.cells[GROUP, c]
+            space *= card
             for c in range(left):
                 s.cells[KEY, c] = s.cells[KEY, c] * card + s.groups[start + s.points[j, c]]
+    s.numbers[GROUPS] = _number(s, space, True)
+
+
+@lean_njit
+def _number(s: Cover, space: float, people: bool) -> int:
+    """Number the groups of classes with equal keys, in order of first appearance, and count their people; how many there are."""
+    left, base, mask = s.numbers[LEFT], s.numbers[BASE], len(s.slots) - 1
     direct = space <= len(s.slots)
     found = 0
     for c in range(left):
@@ -103,9 +118,10 @@ def _group(s: Cover, node: int) -> None:
             s.seen[g] = -1
             found += 1
         s.cells[GROUP, c] = g
-        s.cells[PEOPLE, g] += s.cells[MEMBERS, c]
-        s.cells[LARGEST, g] = max(s.cells[LARGEST, g], s.cells[MEMBERS, c])
-    s.numbers[GROUPS] = found
+        if people:
+            s.cells[PEOPLE, g] += s.cells[MEMBERS, c]
+            s.cells[LARGEST, g] = max(s.cells[LARGEST, g], s.cells[MEMBERS, c])
+    return found
 
 
 @lean_njit

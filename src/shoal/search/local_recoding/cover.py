@@ -92,8 +92,7 @@ def is_compiled(evaluator: Evaluator, n_nodes: int) -> bool:
     """Whether a cover can and should run in compiled code: classes are judged by their people only, and nodes are many."""
     problem, checks = evaluator.problem, evaluator.checks
     plain = not checks.sensitive and problem.population_at < 0
-    fits = problem.n_base <= MANY and math.prod(c.cards[0] for c in problem.columns) < 2**62
-    return HAVE_NUMBA and plain and fits and n_nodes >= MANY_NODES
+    return HAVE_NUMBA and plain and problem.n_base <= MANY and n_nodes >= MANY_NODES
 
 
 def _cover_by_size(

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, UsageError
+from shoal.kernels.arrow import from_texts
 from shoal.kernels.group import group_codes
 from shoal.model import requirement as req
 from shoal.model.compare import class_for, most_of
@@ -84,7 +85,7 @@ class LocalResult:
 
         n = int(self.groups[self.stays].max()) + 1
         names = self.problem.counts.columns
-        columns = [pa.array(p.labels[:n], pa.string()) for p in self.published]
+        columns = [from_texts(p.labels[:n]) for p in self.published]
         return pa.table(columns, names=list(names))
 
     def class_map(self) -> Any:
