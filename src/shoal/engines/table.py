@@ -192,6 +192,12 @@ class Table:
         """Whether nothing but aggregates may be read."""
         return self._engine.only_aggregates
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the table is a file or frame of few rows: they are read sooner than counted."""
+        reader = self._relation.reader
+        return reader is not None and not self.in_database and 0 < reader.rows() <= FEW_ROWS
+
     def n_rows(self) -> int:
         """Number of rows, counted where the file does not say it."""
         reader = self._relation.reader
