@@ -114,7 +114,7 @@ def _affordable(codes: Mapping[str, CodeArray], alone: Mapping[tuple[str, ...], 
 def _found(columns: Sequence[npt.NDArray[np.integer]], people: IntArray | None) -> int:
     """People who are the only ones in some class of the columns."""
     if people is None:
-        return int((group_sizes(columns) == 1).sum())
+        return int((group_sizes(columns, empty=True) == 1).sum())
     ids = group_codes(columns).ids
     first = np.zeros(int(ids.max()) + 1, dtype=np.int64)
     first[ids] = people
