@@ -126,7 +126,7 @@ def coded(values: Any) -> tuple[Any, Codes]:
     return distinct.take(order), rank[at]
 
 
-def count_values(values: Any) -> tuple[Any, Codes, Codes]:
+def count_values(values: Any) -> tuple[Any, npt.NDArray[np.int64], Codes]:
     """The distinct values in order, how many rows hold each, and the place of each row's value among those of :func:`coded`.
 
     >>> [x.tolist() for x in count_values(pa.array(["b", "a", None, "b"]))]

@@ -28,11 +28,11 @@ import numpy.typing as npt
 
 from shoal.errors import UsageError
 from shoal.kernels.count import count_keys
-from shoal.kernels.group import DIRECT_FACTOR, LARGEST_KEY, SMALL, group_codes, group_sizes, pack, sum_by
+from shoal.kernels.group import DIRECT_FACTOR, SMALL, group_codes, group_sizes, pack, sum_by
 from shoal.measures.classes.anonymity import each_once, k_anonymity, unique_members
 from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
-from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray
+from shoal.model.counts.classes import LARGEST_KEY, ClassCounts, CodeArray, IntArray
 
 LARGEST = 3
 """Columns that somebody is taken to know: colleagues and neighbours know a few."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -218,7 +217,9 @@ class ClusterValues:
         return out
 
 
-def _laid_out(columns: Sequence[ClusterValues], n: int) -> tuple[npt.NDArray[Any], ...]:
+def _laid_out(
+    columns: Sequence[ClusterValues], n: int
+) -> tuple[IntArray, IntArray, IntArray, npt.NDArray[np.bool_], IntArray, IntArray, FloatArray]:
     """The values of ``n`` clusters in all columns as the compiled search takes them."""
     starts = np.cumsum([0, *(c.n_codes for c in columns)])
     begin = np.zeros((len(columns), n + 1), dtype=np.int64)
