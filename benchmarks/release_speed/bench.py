@@ -51,6 +51,8 @@ first = count("t")
 con.execute(f"COPY t TO '{out}' (FORMAT parquet, COMPRESSION zstd)")
 print(first == count(f"'{out}'") and first)
 """
+QUASI = "date_of_birth,sex,municipality,postcode,education,occupation,income,visits"
+MEASURED = ["--quasi", QUASI, "--sensitive", "diagnosis", "--json"]
 SMALL = """\
 roles: {direct: [name], quasi: {born: {}, sex: {}, zip: {}}, sensitive: [ill]}
 require: {k: 3}
@@ -84,6 +86,9 @@ def large(rows: int, form: str, memory: str) -> None:
         words = [*SHOAL, "anonymize", str(table), "--policy", str(place / "policy.yml"), "--out", str(out)]
         words += ["--memory", memory] if memory else []
         seconds, cpu, peak, told = run([*words, "--format", "parquet", "--json"])
+        measured, measure_cpu, measure_peak, _ = run(
+            [*SHOAL, "measure", str(table), *MEASURED, *(["--memory", memory] if memory else [])]
+        )
         checked, verify_cpu, verify_peak, said = run([*SHOAL, "verify", str(out), "--json"])
         answer = json.loads(told)
         keep = {k: answer[k] for k in ("k", "records", "suppressed", "classes", "loss", "levels", "proven", "verified")}
@@ -97,6 +102,8 @@ def large(rows: int, form: str, memory: str) -> None:
             anchor_peak_mb=round(anchor_peak),
             **_rounded(verify_seconds=checked, verify_cpu_seconds=verify_cpu),
             verify_peak_mb=round(verify_peak),
+            **_rounded(measure_seconds=measured, measure_cpu_seconds=measure_cpu),
+            measure_peak_mb=round(measure_peak),
             **({"memory": memory} if memory else {}),
             load=round(os.getloadavg()[0], 1),
             answer={**keep, "verify": json.loads(said)["verified"], "anchor_classes": int(classes)},

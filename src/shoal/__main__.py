@@ -6,6 +6,7 @@ removed, one sentence goes to stderr, and the exit code is 128 and the number of
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -34,6 +35,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _stop)
+    atexit.register(_ignore_signals)  # the first to be registered is the last to be called
     code: int | str | None = 0
     _check_addresses()
     try:
@@ -50,6 +52,8 @@ def main() -> None:
     finally:
         if hasattr(signal, "setitimer"):  # a timer that fires while Python shuts down would end it with another exit code
             signal.setitimer(signal.ITIMER_REAL, 0)
+        if not _received:
+            _ignore_signals()
     sys.exit(128 + _received[0] if _received and code else code)
 
 
@@ -99,6 +103,13 @@ def _end(number: int) -> NoReturn:
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     sys.exit(128 + number)
+
+
+def _ignore_signals() -> None:
+    """The exit code is decided: while Python shuts down, it would give way to that of a signal."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def _stop_again(*_: object) -> NoReturn:

@@ -395,6 +395,39 @@ def test_a_duckdb_file_opens_twice_and_nobody_writes_to_it_meanwhile(tmp_path: P
         shoal.open(source)
 
 
+def _between(monkeypatch: pytest.MonkeyPatch, change: Any) -> list[int]:
+    """Have the table changed between the parts of a measurement, and count its rows then."""
+    rows = []
+
+    def changed(table: Any, besides: Any = ()) -> None:
+        change()
+        rows.append(table.n_rows())
+
+    monkeypatch.setattr("shoal.api.measure.repeating_ids", changed)
+    return rows
+
+
+def test_a_measurement_sees_one_state(server: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = server.load(ROWS, TYPES)
+    insert = CHANGES["insert"].format(t=server.quote(source.rpartition("::")[2]))
+    rows = _between(monkeypatch, lambda: server.execute(insert))
+    with shoal.open(source) as table:
+        found = shoal.measure(table, quasi=["age", "sex"])
+        assert found.records == 120 == rows[0]
+        assert str(found.to_json()["state"]).startswith({"postgres": "postgres ", "mariadb": "mysql "}[server.name])
+        assert table.n_rows() == 121  # the state ends with the measurement
+        with table.one_state() as state:
+            assert shoal.measure(table, quasi=["age"]).state == state
+
+
+def test_a_file_that_changes_while_it_is_measured_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = _csv(tmp_path / "people.csv")
+    rows = _between(monkeypatch, lambda: _rewritten_and_dated_back(file))
+    with pytest.raises(DataError, match="the table changed while it was measured"):
+        shoal.measure(file, quasi=["age", "sex"])
+    assert rows == [120]
+
+
 def _same_size_and_time(file: Path) -> None:
     before = file.stat()
     other = file.with_name("other.csv")

@@ -253,6 +253,26 @@ def test_an_end_that_foreign_code_loses_is_raised_again(name: str) -> None:
     assert done.returncode == CODES[name]
 
 
+LATE = """
+import os, signal, sys
+import shoal.cli, shoal.__main__ as command
+
+class Late:
+    def __del__(self, kill=os.kill, number=os.getpid(), end=signal.Signals[sys.argv[1]]):
+        kill(number, end)
+
+late = Late()  # names of the main module go last
+shoal.cli.main = lambda: None
+command.main()
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_end_that_comes_when_all_is_done_does_not_change_the_exit_code(name: str) -> None:
+    done = subprocess.run([sys.executable, "-c", LATE, name], capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0
+
+
 def test_a_file_that_a_killed_process_was_writing_is_removed_by_the_next(tmp_path: Path) -> None:
     target = tmp_path / "people.csv"
     ended = subprocess.run([sys.executable, "-c", WRITING, str(target)], check=False)

@@ -20,7 +20,7 @@ from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError, UsageError
 from shoal.find import ColumnFacts, ColumnFinding, Scale, find_columns
-from shoal.find.dependencies import LEAST_ROWS, SomeRows, coded, has_order, with_dependencies
+from shoal.find.dependencies import LEAST_ROWS, SomeRows, count_values, with_dependencies
 from shoal.find.finding import measured_scale
 from shoal.find.safe_harbor.classes import Classed, identifier_class
 from shoal.find.sanity import Rule, guessed_rules, meaning_of, read_day, said_rule
@@ -92,14 +92,9 @@ def _facts_and_rows(columns: Sequence[Column], whole: Any, records: int) -> tupl
     facts, rows = [], SomeRows(whole)
     for i, column in enumerate(columns):
         held = whole.column(i)
-        values, at = coded(held.chunk(0) if held.num_chunks == 1 else held.combine_chunks())
+        values, sizes, at = count_values(held.chunk(0) if held.num_chunks == 1 else held.combine_chunks())
         rows.keep(column.name, at)
-        missing = held.null_count
-        sizes = np.bincount(at[at >= 0] if missing else at, minlength=len(values))
-        if not has_order(values.type):
-            order = pc.sort_indices(values)
-            values, sizes = values.take(order), sizes[to_numpy(order)]
-        facts.append(facts_of(column, values, sizes, missing, records))
+        facts.append(facts_of(column, values, sizes, held.null_count, records))
     return facts, rows
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.disk.atomic import write_text
+from shoal.engines.core.state import other_rows
 from shoal.engines.table import Table
 from shoal.errors import InternalError, UsageError
 from shoal.kernels.group import Memberships, count_by, group_codes
@@ -65,6 +66,8 @@ class Measurement(Figures):
     repeating: Repeating | None = None
     count: str | None = None
     """The column that says how many people a row stands for."""
+    state: str | None = None
+    """The name of the state of the data that was counted, if the engine has one: a snapshot of a database."""
     impact: Impact | None = None
     """What an attacker may learn, weighed by what it is worth; see :meth:`with_impact`."""
 
@@ -87,6 +90,7 @@ class Measurement(Figures):
     def to_json(self) -> dict[str, object]:
         found = self.repeating
         out = super().to_json() | ({} if self.impact is None else {"impact": self.impact.to_json()})
+        out |= {} if self.state is None else {"state": self.state}
         return out if found is None else out | {"repeating_id": {"column": found.column, "ids": found.ids, "rows": found.rows}}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -106,6 +110,8 @@ class Measurement(Figures):
         if self.source is None:
             return super().recount(columns)
         found: ClassCounts = self.source.count(tuple(columns), unit=self.base.unit)
+        if found.n_records != self.base.n_records:
+            raise other_rows()
         return found
 
     def _affordable(self) -> int:

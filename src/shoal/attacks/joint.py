@@ -339,8 +339,9 @@ class _Side:
         if people < min(LEAST_KNOWN, self.n):
             return None
         parts = [(c.codes, c.width) for c in columns] + ([(self.classes, self._groups)] if self.quasi else [])
-        sizes = group_sizes([p if known is None else p[known] for p, _ in parts], [width for _, width in parts])
+        sizes = group_sizes([p if known is None else p[known] for p, _ in parts], [width for _, width in parts], empty=True)
         classes = np.bincount(sizes)
+        classes[:1] = 0
         return counted(names, {int(size): int(classes[size]) for size in np.flatnonzero(classes)}, quasi=self.quasi)
 
     def _matched(self, names: tuple[str, ...], how: str, tried: int = 0) -> Attacker | None:

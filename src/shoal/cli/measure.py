@@ -16,7 +16,7 @@ from shoal.cli._shell import options, texts
 from shoal.cli._shell.options import Option, from_verb
 
 if TYPE_CHECKING:
-    from shoal import Measurement
+    from shoal import Measurement, Table
     from shoal.measures.classes.individual import HouseholdRisk
 
 OPTIONS = {
@@ -84,36 +84,37 @@ def measure(
         )
         return
     preview_instead(preview, "measure", table, reading, as_json=as_json, **verb_options)
-    found = _measured(table, reading, verb_options, as_json=as_json)
-    found = found.with_impact(read_weights(impact)) if impact else found
-    homes = found.households(household) if household else None
-    checked = found.check(require) if require else None
-    if report is not None:
-        _shared.say(f"Report written to {found.report(report)}.")
-    if plot is not None:
-        _shared.say(f"Plot written to {found.plot(plot)}.")
-    if as_json:
-        extra = {"requirement": checked.to_json()} if checked is not None else {}
-        extra |= {"households": homes.to_json()} if homes is not None else {}
-        _shared.put_json(found.to_json() | extra | ({"suda": found.suda().to_json()} if suda else {}))
-    else:
-        _show(found, table, homes, checked, suda=suda, explain=explain)
+    opened = _opened(table, reading, verb_options, as_json=as_json)
+    with opened.one_state():  # what is shown of subsets and households is counted later
+        with _shared.progress("counting") as progress:
+            found: Measurement = shoal.measure(opened, progress=progress, **verb_options)
+        found = found.with_impact(read_weights(impact)) if impact else found
+        homes = found.households(household) if household else None
+        checked = found.check(require) if require else None
+        if report is not None:
+            _shared.say(f"Report written to {found.report(report)}.")
+        if plot is not None:
+            _shared.say(f"Plot written to {found.plot(plot)}.")
+        if as_json:
+            extra = {"requirement": checked.to_json()} if checked is not None else {}
+            extra |= {"households": homes.to_json()} if homes is not None else {}
+            _shared.put_json(found.to_json() | extra | ({"suda": found.suda().to_json()} if suda else {}))
+        else:
+            _show(found, table, homes, checked, suda=suda, explain=explain)
     if checked is not None and not checked:
         raise typer.Exit(1)
 
 
-def _measured(table: str, reading: dict[str, Any], options: dict[str, Any], *, as_json: bool) -> "Measurement":
-    """Open and count; at a terminal, ask for quasi-identifiers and the person column if they are not given."""
-    opened = shoal.open(table, **reading)
+def _opened(table: str, reading: dict[str, Any], options: dict[str, Any], *, as_json: bool) -> "Table":
+    """The table; at a terminal, ask for quasi-identifiers and the person column if they are not given."""
+    opened: Table = shoal.open(table, **reading)
     for line in () if as_json else texts.how_read(opened.source):
         _shared.say(line)
     if not options.get("quasi") and not options.get("qi"):
         options["quasi"] = propose_quasi(opened, as_json=as_json)
     if options.get("unit") is None and not as_json:
         options |= propose_unit(opened, options)
-    with _shared.progress("counting") as progress:
-        found: Measurement = shoal.measure(opened, progress=progress, **options)
-    return found
+    return opened
 
 
 def _show(

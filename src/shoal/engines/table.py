@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,7 @@ from shoal.engines.files.formats import in_database
 from shoal.engines.files.layout import aside_in_words
 from shoal.engines.files.readers import ArrowReader, ParquetReader, in_one_type
 from shoal.engines.files.sqlite import SCHEME
-from shoal.errors import RoleError, UsageError
+from shoal.errors import EngineError, RoleError, UsageError
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import Progress
 from shoal.model.plan import Plan, Step
@@ -191,6 +191,12 @@ class Table:
     def only_aggregates(self) -> bool:
         """Whether nothing but aggregates may be read."""
         return self._engine.only_aggregates
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the table is a file or frame of few rows: they are read sooner than counted."""
+        reader = self._relation.reader
+        return reader is not None and not self.in_database and 0 < reader.rows() <= FEW_ROWS
 
     def n_rows(self) -> int:
         """Number of rows, counted where the file does not say it."""
@@ -430,6 +436,26 @@ class Table:
     def hold(self, *, write: bool = False) -> Held:
         """Begin a run on one state of the data (see :mod:`shoal.engines.core.state`); the engine's ends with :meth:`close`."""
         return state.hold(self._engine, self._relation, write=write)
+
+    @contextmanager
+    def one_state(self) -> Iterator[str | None]:
+        """Every question inside is answered from one state of the data; its name, if the engine has one.
+
+        Inside a run that is under way (:meth:`hold`) that run's state goes on.
+        """
+        if self._engine.holding is not None:
+            yield self._engine.holding
+            return
+        held = self.hold()
+        try:
+            yield held.snapshot if held.sure else None
+            if state.held(self._engine, self._relation).marks != held.marks:
+                raise state.other_rows()
+        except BaseException:
+            with suppress(EngineError):  # the first error is the one to tell
+                self._engine.keep()
+            raise
+        self._engine.keep()
 
     def keep(self, passing: str = "", name: str = "") -> None:
         """End what :meth:`hold` began; a table that was made in it stays, and takes the place of ``name`` if one is given."""

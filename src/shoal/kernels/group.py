@@ -83,10 +83,11 @@ def group_codes(codes: Sequence[npt.ArrayLike], cards: Sequence[int] | None = No
     return group_words([key for key, _ in packed], [space for _, space in packed])
 
 
-def group_sizes(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[int] = ()) -> IntArray:
+def group_sizes(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[int] = (), *, empty: bool = False) -> IntArray:
     """The number of rows of each class, in no order: less work than to number the rows. No code is negative.
 
-    Codes are below their entry of ``widths``, if that is known.
+    Codes are below their entry of ``widths``, if that is known. With ``empty``, zeros of classes that do not occur may stand
+    among the sizes: to leave them out takes longer than to count.
 
     >>> sorted(group_sizes([np.array([1, 0, 1, 1]), np.array([0, 0, 0, 2])]).tolist())
     [1, 1, 2]
@@ -102,7 +103,7 @@ def group_sizes(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[int] 
         np.add(key * width, column, out=key, casting="unsafe")
     if space <= direct:
         sizes = np.bincount(key)
-        return sizes[sizes > 0]
+        return sizes if empty else sizes[sizes > 0]
     key = np.sort(key)
     ends = np.flatnonzero(np.append(key[1:] != key[:-1], True))
     return np.diff(ends, prepend=-1)

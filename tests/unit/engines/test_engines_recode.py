@@ -26,6 +26,7 @@ import pytest
 from shoal.engines.files import writers
 from shoal.engines.files.csv.write import inert
 from shoal.engines.open import open as open_table
+from shoal.engines.recode import by_codes
 from shoal.errors import DataError, HierarchyGapError, MissingColumnError, OutputError, UsageError
 from shoal.kernels.order import row_hashes
 from shoal.model.plan import ColumnStep, Plan, StreamStep, Suppression
@@ -562,3 +563,25 @@ def test_wrong_plans_say_what_is_wrong(tmp_path: Path, plan: Plan, error: type[E
 def test_unknown_output_format(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="format is not known"):
         recode(Plan(), tmp_path / "o.doc")
+
+
+def test_classes_find_their_published_values_however_they_are_spelled() -> None:
+    """The class map of local recoding against its definition: by value, missing ones included, types apart."""
+    rng = np.random.default_rng(5)
+    values = {"age": [None, 7, 30, 41], "pay": [None, 1.5, 2.0, -3.0], "town": [None, "7", "b", "1.5"]}
+    ranks = {n: rng.integers(0, 4, 200) for n in values}
+    whole = {n: by_codes._Ranks(ranks[n].astype(np.uint8), pa.array(v[1:])) for n, v in values.items()}
+    rows = sorted(set(zip(*ranks.values(), strict=True)), reverse=True)
+    own = {n: [values[n][row[j]] for row in rows] for j, n in enumerate(values)}
+    labels = {n: [None if v is None else "*" if i % 3 else str(v) for i, v in enumerate(column)] for n, column in own.items()}
+    table = pa.table({**own, **{n + by_codes.PUBLISHED: pa.array(column, pa.string()) for n, column in labels.items()}})
+    classes = by_codes._ClassMap.of(table, list(values), whole, 200)
+    at = {row: i for i, row in enumerate(rows)}
+    found = [at[row] for row in zip(*ranks.values(), strict=True)]
+    for name, column in labels.items():
+        shown = classes.published(name)
+        assert [None if r == 0 else shown.categories[int(r) - 1].as_py() for r in shown.ranks] == [column[i] for i in found]
+        texts = [None if v is None else str(v) for v in own[name]]
+        assert classes.changed(name, None) == sum(texts[i] != column[i] for i in found) > 0
+    with pytest.raises(DataError, match="not cover"):
+        by_codes._ClassMap.of(table.slice(1), list(values), whole, 200)

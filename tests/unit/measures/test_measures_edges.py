@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from shoal.measures.classes.anonymity import k_anonymity
 from shoal.measures.classes.missing import crowds, drop_missing
 from shoal.measures.observer.posterior import PosteriorTable
 from shoal.measures.result.figures import Figures
-from shoal.measures.subsets.column_sets import all_subsets
+from shoal.measures.subsets.column_sets import all_subsets, subset_count
 from shoal.measures.subsets.suda import suda
 from shoal.measures.utility import class_losses as loss
 from shoal.measures.utility.analyses import compare
@@ -293,3 +294,20 @@ def test_one_value_and_missing_ones_are_one_apart():
     table = pa.table({"q": [0, 0, 1, 1], "s": pa.array(["a", "a", None, None], pa.string())})
     found = shoal.measure(table, qi=["q"], sensitive=["s"], distances={"s": "hierarchical"}, hierarchies={"s": one})
     assert found.closeness["s"].t == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("largest", [1, 2, 3, 9])  # members of a class: counted one by one, or added up
+@pytest.mark.parametrize("width", [3, 70])  # 70 columns have more keys than a word holds
+def test_subsets_by_members_and_by_sizes_are_those_of_the_definition(largest: int, width: int) -> None:
+    rng = np.random.default_rng(largest)
+    rows = np.unique(rng.integers(-1, 2, (60, width)), axis=0)
+    sizes = rng.integers(1, largest + 1, len(rows))
+    names = [f"c{j}" for j in range(width)]
+    counts = ClassCounts(sizes, columns=names, codes=list(rows.T.astype(np.int32)))
+    people = [tuple(row) for row, n in zip(rows.tolist(), sizes.tolist(), strict=True) for _ in range(n)]
+    for columns in (names[:1], names[:2], names[1:]):
+        at = [names.index(c) for c in columns]
+        classes = Counter(tuple(row[j] for j in at) for row in people)
+        found = subset_count(counts, columns)
+        assert (found.classes, found.k) == (len(classes), min(classes.values()))
+        assert found.unique == sum(n == 1 for n in classes.values())

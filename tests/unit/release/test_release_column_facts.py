@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import random
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from shoal.engines.count import by_codes
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.csv import read as csv_read
 from shoal.engines.files.readers import ParquetReader
+from shoal.engines.table import Table
 from shoal.release.gate import column_facts
 from shoal.release.gate.column_facts import ColumnReader
 
@@ -48,7 +51,9 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The columns of each pass over the file."""
     made: list[list[str]] = []
     chunks = ParquetReader.chunks
-    monkeypatch.setattr(ParquetReader, "chunks", lambda self, names: (made.append(list(names)), chunks(self, names))[1])
+    monkeypatch.setattr(
+        ParquetReader, "chunks", lambda self, names, *size: (made.append(list(names)), chunks(self, names, *size))[1]
+    )
     return made
 
 
@@ -162,3 +167,40 @@ def test_codes_are_kept_up_to_a_limit_and_of_one_reading(file: Path, monkeypatch
         limited = opened.for_one_run()
         limited.count(["age", "sex"])
         assert limited._codes == {}
+
+
+@pytest.mark.parametrize("form", ["frame", "parquet", "csv"])
+def test_a_short_table_is_read_instead_of_counted_with_the_same_facts(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    some = rng.integers(0, 9, 300).tolist()
+    days = [datetime.date(2020, 1, 1 + x) for x in some]
+    table = pa.table(
+        {
+            "whole": pa.array([None if x == 3 else x - 4 for x in some]),
+            "long": pa.array(rng.integers(0, 2**62, 300)),
+            "float": pa.array([float("nan") if x == 1 else None if x == 2 else x / 4 - 1 for x in some]),
+            "zero": pa.array([0.0, -0.0] * 150),
+            "text": pa.array([None if x == 0 else f"ä{x}" for x in some]),
+            "none": pa.nulls(300, pa.string()),
+            "coded": pa.array([f"v{x}" for x in some]).dictionary_encode(),
+            "yes": pa.array([x > 4 for x in some]),
+            "day": pa.array(days),
+            "time": pa.array([datetime.datetime(2020, 1, 1, x) for x in some]),
+            "money": pa.array([decimal.Decimal(x).scaleb(-2) for x in some]),
+            "large": pa.array([2**63 + x for x in some], pa.uint64()),
+            "single": pa.array([x / 3 for x in some], pa.float32()),
+        }
+    )
+    place = tmp_path / f"t.{form}"
+    if form == "parquet":
+        pq.write_table(table, place)
+    elif form == "csv":
+        csv.write_csv(table, place)
+    found = []
+    for short in (True, False):
+        monkeypatch.setattr(Table, "is_short", property(lambda _, short=short: short))
+        source = shoal.open(table if form == "frame" else place)
+        found.append(ColumnReader(source).of(table.column_names))
+    assert all(alike(found[0][name], found[1][name]) for name in table.column_names)

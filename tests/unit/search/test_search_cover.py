@@ -14,6 +14,7 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.search import local
 from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.local_recoding import cluster
 from shoal.search.local_recoding import cover as covering
 from shoal.search.local_recoding.published import make_trees
 from shoal.search.problem.checks import build_checks
@@ -35,7 +36,7 @@ def tree(name: str, n: int, *, flat: bool = False) -> Hierarchy:
 def people(seed: int, sizes: tuple[int, ...], n: int = 140):
     """Records of people, some with several: counts, hierarchies, and every pair of class and person."""
     rng = np.random.default_rng(seed)
-    names = tuple("abcdefgh"[: len(sizes)])
+    names = tuple("abcdefghijk"[: len(sizes)])
     rows = np.stack([np.minimum(rng.geometric(0.25, n) - 1, s - 1) for s in sizes], axis=1)
     classes, inverse = np.unique(rows, axis=0, return_inverse=True)
     person = rng.integers(0, n * 2 // 3, n)
@@ -58,7 +59,10 @@ def labels(counts, trees, known, k: int) -> np.ndarray:
     return covering.cover(evaluator, make_trees(problem), Control())
 
 
-@pytest.mark.parametrize("sizes", [(9,), (2, 9, 5), (16, 16, 16, 16)])  # the last has more keys than slots
+WIDE = ((60,) * 10, (60,) * 11)  # 61¹⁰ < 2⁶² < 61¹¹
+
+
+@pytest.mark.parametrize("sizes", [(9,), (2, 9, 5), (16, 16, 16, 16), *WIDE])  # the third has more keys than slots
 @pytest.mark.parametrize("known", ["pairs", "excess", "records"])
 def test_compiled_code_makes_the_same_clusters(sizes, known: str, monkeypatch: pytest.MonkeyPatch) -> None:
     covered = 0
@@ -68,6 +72,7 @@ def test_compiled_code_makes_the_same_clusters(sizes, known: str, monkeypatch: p
             counts = ClassCounts(counts.records, counts.columns, counts.codes, counts.categories)
         who = pairs if known == "pairs" else None
         for k in (2, 3, 6):
+            monkeypatch.setattr(covering, "NODES", 300)
             monkeypatch.setattr(covering, "MANY_NODES", 10**9)
             plain = labels(counts, trees, who, k)
             monkeypatch.setattr(covering, "MANY_NODES", 1)
@@ -95,6 +100,10 @@ def test_few_nodes_or_other_requirements_go_the_plain_way() -> None:
     evaluator = Evaluator(problem, build_checks(counts, [req.K(3)], has_population=False), 0)
     assert covering.is_compiled(evaluator, covering.MANY_NODES)
     assert not covering.is_compiled(evaluator, covering.MANY_NODES - 1)
+    for sizes in WIDE:
+        counts, trees, _ = people(1, sizes)
+        evaluator = Evaluator(build_problem(counts, trees), build_checks(counts, [req.K(3)], has_population=False), 0)
+        assert covering.is_compiled(evaluator, covering.MANY_NODES)
 
 
 @pytest.mark.parametrize("known", ["pairs", "records"])
@@ -124,3 +133,26 @@ def test_a_stopped_cover_is_still_a_recoding(monkeypatch: pytest.MonkeyPatch) ->
         assert found.stopped == "cancelled"
         for group in range(found.classes):
             assert len({int(p) for c, p in zip(classes, person, strict=True) if found.groups[c] == group}) >= 3
+
+
+@pytest.mark.parametrize("kind", ["set", "range"])
+def test_compiled_joins_are_the_plain_ones(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    joined = 0
+    for seed in range(6):
+        counts, trees, _ = people(seed, (16, 9, 12, 5))
+        problem = build_problem(counts, trees)
+        rng = np.random.default_rng(seed)
+        n = 40
+        label = np.concatenate([np.arange(n), rng.integers(0, n, problem.n_base - n)])
+        blocks = rng.integers(0, 2, n) * (seed % 2)
+        failing = np.flatnonzero(rng.random(n) < 0.7)
+        records = np.bincount(label, weights=problem.measures[0, : problem.n_base]).astype(np.int64)
+        price = cluster.prices(problem, None)
+        found = []
+        for compiled in (True, False):
+            monkeypatch.setattr(cluster, "HAVE_NUMBA", compiled)
+            kinds = (kind, "set", kind, "set")
+            found.append(cluster._join(problem, label, blocks, failing, kinds, price, records, 7 if seed > 3 else n, 1).tolist())
+        assert found[0] == found[1]
+        joined += found[0] != label.tolist()
+    assert joined == 6

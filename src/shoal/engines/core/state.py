@@ -60,7 +60,7 @@ def _digest(marks: Marks) -> str:
 
 
 def changed(counted: int | None = None, recoded: int | None = None) -> DataError:
-    """The error where the data are not those that were counted."""
+    """The error where the data are not those that were counted, of which a release would have been made."""
     numbers = "" if counted is None else f": {counted:,} records were counted, {recoded:,} were recoded"
     numbers = (
         f": it still has {counted:,} records, but others or with other values" if counted and counted == recoded else numbers
@@ -69,6 +69,11 @@ def changed(counted: int | None = None, recoded: int | None = None) -> DataError
         f"the table changed while the release was made{numbers}. Nothing was released.",
         hint="Run it again when nobody writes to the table.",
     )
+
+
+def other_rows() -> DataError:
+    """The error where a table that is measured has other rows than when it was counted."""
+    return DataError("the table changed while it was measured.", hint="Run it again when nobody writes to the table.")
 
 
 def files_of(relation: Relation) -> list[Path]:

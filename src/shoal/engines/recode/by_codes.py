@@ -219,7 +219,7 @@ def _stays(
     columns = [whole[n] for n in by]
     grouping = _grouped(columns, records)
     if kept is not None:
-        passes = _named(kept, by, columns, grouping.first)
+        passes = _places(kept, by, columns, grouping.first) >= 0
     elif unit is not None:
         person = whole[unit]
         pairs = group_codes(
@@ -231,11 +231,20 @@ def _stays(
     return passes[grouping.ids]
 
 
-def _named(kept: Any, by: Sequence[str], columns: Sequence[_Ranks], first: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """For each class, whether it is among the classes named."""
-    named = set(_rows_of(kept, by))
-    classes = _class_texts(columns, first)
-    return np.fromiter((c in named for c in classes), np.bool_, len(first))
+def _places(table: Any, names: Sequence[str], columns: Sequence[_Ranks], first: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The row of ``table`` with the values of each class, whose first rows are given; −1 if there is none."""
+    texts = as_texts(table, {n: str(i) for i, n in enumerate(names)})
+    rows, codes, known = len(table), [], np.ones(len(table), np.bool_)
+    for values, column in zip(texts.columns, columns, strict=True):
+        values = values.combine_chunks()
+        among = pc.index_in(values, value_set=canonical_text(column.categories))
+        known &= ~is_missing(among) | is_missing(values)
+        there = np.where(is_missing(among), -1, positions(among)) + 1
+        codes.append(np.concatenate([column.ranks[first], there]).astype(np.int32) - 1)
+    groups = group_codes(codes, [len(c.categories) for c in columns])
+    at = np.full(groups.n, -1, np.int64)
+    at[groups.ids[len(first) :][known]] = np.flatnonzero(known)
+    return at[groups.ids[: len(first)]] if rows else np.full(len(first), -1, np.int64)
 
 
 def _grouped(columns: Sequence[_Ranks], records: int) -> Grouping:
@@ -252,37 +261,23 @@ def _grouped(columns: Sequence[_Ranks], records: int) -> Grouping:
     return group_words(words, spaces)
 
 
-def _rows_of(table: Any, names: Sequence[str]) -> Iterator[tuple[str | None, ...]]:
-    """The rows of some columns of an Arrow table, as canonical texts."""
-    found = as_texts(table, {n: str(i) for i, n in enumerate(names)})
-    return zip(*(c.to_pylist() for c in found.columns), strict=True)
-
-
-def _class_texts(columns: Sequence[_Ranks], first: npt.NDArray[np.int64]) -> Iterator[tuple[str | None, ...]]:
-    """The values of each class, whose first rows are given, as canonical texts."""
-    texts = [[None, *canonical_text(c.categories).to_pylist()] for c in columns]
-    return zip(*[[t[r] for r in c.ranks[first]] for t, c in zip(texts, columns, strict=True)], strict=True)
-
-
 @dataclass(frozen=True, eq=False)
 class _ClassMap:
-    """The class of each row, the values of each class, and the published ones, by column."""
+    """The class of each row, the rank of each class's value and the published labels, by column."""
 
     ids: npt.NDArray[Any]
-    values: Mapping[str, Sequence[str | None]]
+    values: Mapping[str, _Ranks]
     labels: Mapping[str, Any]
 
     @classmethod
     def of(cls, table: Any, names: Sequence[str], whole: Mapping[str, _Ranks], records: int) -> _ClassMap:
         grouping = _grouped([whole[n] for n in names], records)
-        at = {row: i for i, row in enumerate(_rows_of(table, names))}
-        classes = list(_class_texts([whole[n] for n in names], grouping.first))
-        place = np.array([at.get(c, -1) for c in classes], np.int64)
+        place = _places(table, names, [whole[n] for n in names], grouping.first)
         if (lost := int((place < 0)[grouping.ids].sum())) > 0:
             raise not_covered(lost)
         shown = {n: n + PUBLISHED for n in names if n + PUBLISHED in table.column_names}
         texts = as_texts(table, {given: n for n, given in shown.items()}).take(from_numpy(place))
-        values = dict(zip(names, zip(*classes, strict=True), strict=True)) if classes else dict.fromkeys(names, ())
+        values = {n: _Ranks(whole[n].ranks[grouping.first], whole[n].categories) for n in names}
         return cls(grouping.ids, values, {n: texts[n].combine_chunks() for n in shown})
 
     def published(self, name: str) -> _Ranks:
@@ -291,8 +286,10 @@ class _ClassMap:
         return _Ranks(narrow(rank[positions(coded.indices)][self.ids], 1, len(categories) + 1), categories)
 
     def changed(self, name: str, stays: npt.NDArray[np.bool_] | None) -> int:
-        both = zip(self.values[name], self.labels[name].to_pylist(), strict=True)
-        differs = np.array([before != after for before, after in both], np.bool_)[self.ids]
+        own, labels = self.values[name], self.labels[name].dictionary_encode()
+        same = pc.index_in(canonical_text(own.categories), value_set=labels.dictionary)
+        of_value = np.append(-1, np.where(is_missing(same), -2, positions(same)))  # a missing value and a missing label: −1
+        differs = (of_value[own.ranks] != positions(labels.indices))[self.ids]
         return int(differs.sum() if stays is None else differs[stays].sum())
 
 

@@ -193,7 +193,8 @@ class Recoding:
         """What was done: ``changed`` counts cells by column."""
         if self.progress is not None:
             self.progress(1.0, "written")
-        shares = {n: changed.get(n, 0) / max(1, written) if n in self.names else 1.0 for n in self.schema.names}
+        kept = set(self.names)
+        shares = {n: changed.get(n, 0) / max(1, written) if n in kept else 1.0 for n in self.schema.names}
         files = (os.fspath(target),) if isinstance(target, Path) else ()
         return Recoded(records, written, changed=shares, path=str(target), files=files, **more)
 

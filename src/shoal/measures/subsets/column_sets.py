@@ -27,11 +27,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import UsageError
+from shoal.kernels.count import count_keys
 from shoal.kernels.group import DIRECT_FACTOR, SMALL, group_codes, group_sizes, pack, sum_by
 from shoal.measures.classes.anonymity import each_once, k_anonymity, unique_members
 from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
-from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray
+from shoal.model.counts.classes import LARGEST_KEY, ClassCounts, CodeArray, IntArray
 
 LARGEST = 3
 """Columns that somebody is taken to know: colleagues and neighbours know a few."""
@@ -113,7 +114,7 @@ def _affordable(codes: Mapping[str, CodeArray], alone: Mapping[tuple[str, ...], 
 def _found(columns: Sequence[npt.NDArray[np.integer]], people: IntArray | None) -> int:
     """People who are the only ones in some class of the columns."""
     if people is None:
-        return int((group_sizes(columns) == 1).sum())
+        return int((group_sizes(columns, empty=True) == 1).sum())
     ids = group_codes(columns).ids
     first = np.zeros(int(ids.max()) + 1, dtype=np.int64)
     first[ids] = people
@@ -131,6 +132,8 @@ HELPERS = (
     "column_contributions",
     "uniqueness_matrix",
 )
+EXPANDED = 2
+"""Members per class up to which members are counted one by one."""
 LARGEST_NUMBER = 100_000
 """More subsets than this are refused with the number that was asked for."""
 
@@ -205,13 +208,23 @@ def all_subsets(
 
 
 def _from_base(counts: ClassCounts, sets: Sequence[tuple[str, ...]]) -> Iterator[Subset]:
-    at = {name: counts.column(name) for s in sets for name in s}
-    cards, alone = [int(c.max()) + 1 for c in counts.codes], int(counts.sizes.max(initial=1)) == 1
+    codes = {name: counts.codes[counts.column(name)] for name in dict.fromkeys(n for s in sets for n in s)}
+    by_member = counts.n_members <= EXPANDED * counts.n_classes  # sooner than sizes are added up
+    if by_member and counts.n_members > counts.n_classes:
+        codes = {name: np.repeat(own, counts.sizes) for name, own in codes.items()}
+    sizes = None if by_member else counts.sizes
+    cards = {name: int(own.max(initial=-1)) + 1 for name, own in codes.items()}
     for names in sets:
-        places = [at[n] for n in names]
-        keys = _keys([counts.codes[j] for j in places], [cards[j] for j in places])
-        sizes = np.bincount(keys) if alone else sum_by(keys, counts.sizes, int(keys.max(initial=-1)) + 1)
-        yield _described(names, ClassCounts(sizes[sizes > 0]))
+        yield _described(names, ClassCounts(_added([codes[n] for n in names], [cards[n] for n in names], sizes)))
+
+
+def _added(codes: Sequence[CodeArray], cards: Sequence[int], sizes: IntArray | None) -> IntArray:
+    """The sizes of the classes over some columns, in any order: of single members, or added up from sizes."""
+    if sizes is None and prod(card + 1 for card in cards) < LARGEST_KEY:
+        return count_keys(*pack(codes, cards))[1]
+    keys = _keys(codes, cards)
+    found = np.bincount(keys) if sizes is None else sum_by(keys, sizes, int(keys.max(initial=-1)) + 1)
+    return found[found > 0]
 
 
 def coarser_classes(counts: ClassCounts, columns: Sequence[str]) -> ClassCounts:
@@ -235,9 +248,13 @@ def _described(names: tuple[str, ...], counts: ClassCounts) -> Subset:
 
 def subset_count(counts: ClassCounts, columns: Sequence[str], *, recount: Recount | None = None) -> Subset:
     """One subset."""
+    return next(_by_sets(counts, [tuple(columns)], recount))
+
+
+def _by_sets(counts: ClassCounts, sets: Sequence[tuple[str, ...]], recount: Recount | None) -> Iterator[Subset]:
     if not adds_up(counts) and recount is not None:
-        return _described(tuple(columns), recount(columns))
-    return next(_from_base(counts, [tuple(columns)]))
+        return (_described(names, recount(names)) for names in sets)
+    return _from_base(counts, sets)
 
 
 def worst_subsets(subsets: Sequence[Subset], n: int = 3) -> list[Subset]:
@@ -271,12 +288,13 @@ def column_contributions(counts: ClassCounts, *, recount: Recount | None = None)
     >>> [(x.column, x.adds) for x in column_contributions(c)]
     [('b', 2), ('a', 1)]
     """
-    total = unique_members(counts)
+    total, columns = unique_members(counts), counts.columns
+    sets = [(name,) for name in columns] + [tuple(n for n in columns if n != name) for name in columns if len(columns) > 1]
+    found = {s.columns: s for s in _by_sets(counts, sets, recount)}
     out = []
-    for name in counts.columns:
-        rest = tuple(n for n in counts.columns if n != name)
-        alone = subset_count(counts, (name,), recount=recount)
-        without = subset_count(counts, rest, recount=recount).unique if rest else int(each_once(counts).n_members == 1)
+    for name in columns:
+        rest, alone = tuple(n for n in columns if n != name), found[name,]
+        without = found[rest].unique if rest else int(each_once(counts).n_members == 1)
         out.append(Contribution(name, alone.classes, alone.unique, without, total - without))
     return sorted(out, key=lambda c: (-c.adds, -c.unique_alone, c.column))
 

@@ -36,9 +36,10 @@ def write(data: Path, columns: Sequence[Column], path: Path, codes: Mapping[str,
     ``codes`` are those that are new in the file, by column, and the texts that they stand for.
     """
     there = logical(header(data), [c.name for c in columns])
-    told = [c for c in columns if c.name in there and (c.note or c.labels or c.user_missing or c.measure)]
+    named = set(there)
+    told = [c for c in columns if c.name in named and (c.note or c.labels or c.user_missing or c.measure)]
     if data.suffix in LABELLED:
-        entries = {c: {"codes": dict(sorted(found.items()))} for c, found in codes.items() if c in there}
+        entries = {c: {"codes": dict(sorted(found.items()))} for c, found in codes.items() if c in named}
     else:
         entries = {c.name: _entry(c, _values(data, there, c.name)) for c in told}
     if not entries:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from shoal.attacks.joint import MOST_VALUES
 from shoal.errors import UsageError
 from shoal.find import ColumnFacts, ColumnFinding, find_columns
+from shoal.find.dependencies import count_values
 from shoal.kernels.arrow import positions
 from shoal.kernels.codes import label_texts
 from shoal.kernels.group import sum_by
@@ -60,7 +61,15 @@ class ColumnReader:
         left = [name for name in names if name not in found]
         together = max(TOGETHER, min(MOST_TOGETHER, CELLS // max(self._table.most_rows(), 1))) if left else 1
         for start in range(0, len(left), together):
-            for name, (values, sizes) in self._table.values_of(left[start : start + together]).items():
+            some = left[start : start + together]
+            if self._table.is_short:
+                rows = pa.Table.from_batches(list(self._table.scan(some)))
+                for i, name in enumerate(some):
+                    column = rows.column(i)
+                    values, sizes, _ = count_values(column.chunk(0) if column.num_chunks == 1 else column.combine_chunks())
+                    found[name] = self._keep(name, values, sizes, column.null_count)
+                continue
+            for name, (values, sizes) in self._table.values_of(some).items():
                 missing = int(sizes[-1]) if values.null_count else 0
                 end = len(values) - 1 if values.null_count else len(values)
                 found[name] = self._keep(name, values[:end], sizes[:end], missing)

@@ -112,7 +112,8 @@ class Links:
         return further_knowledge(curve, self.k)
 
     def _curve(self, names: Sequence[str], quasi: tuple[bool, ...], limit: float) -> Curve | None:
-        columns = [c for c in self.columns if c.name in names]
+        wanted = set(names)
+        columns = [c for c in self.columns if c.name in wanted]
         if self.engine is not None and columns:
             singles = [counted((c.name,), self.engine.sizes(c.name), quasi=True) for c in columns]
             whole = tuple(c.name for c in columns)

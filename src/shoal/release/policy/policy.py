@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -287,11 +288,16 @@ class Policy:
 
     def who_decided(self, column: str) -> str:
         """Who decided the role of a column: ``found`` by a draft and kept, ``by hand``, or the ``rest`` of the policy."""
-        if column in self.by_rest:
+        role = self._roles.get(column, "")
+        if role == "rest":
             return f"rest: {self.rest}"
-        roles = {"direct": self.direct, "quasi": self.quasi, "sensitive": self.sensitive, "insensitive": self.insensitive}
-        role = next((r for r, named in roles.items() if column in named), "")
         return "found" if role and self.found.get(column) == role else "by hand"
+
+    @cached_property
+    def _roles(self) -> dict[str, str]:
+        """The role of each column that is named, ``rest`` of the others."""
+        named = {"insensitive": self.insensitive, "sensitive": self.sensitive, "quasi": self.quasi, "direct": self.direct}
+        return {c: role for role, columns in {**named, "rest": self.by_rest}.items() for c in columns}
 
     def apply(
         self, schema: Schema, *, all_roles: bool = True, evidence: Callable[[list[str]], Mapping[str, str]] | None = None

@@ -272,7 +272,7 @@ def parquet_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     schema = pq.read_schema(path)
-    texts = [n for n in dict.fromkeys(columns) if n in schema.names and pa.types.is_string(schema.field(n).type)]
+    texts = [f.name for f in schema if pa.types.is_string(f.type)]
     file = pq.ParquetFile(path, read_dictionary=texts)  # a text is looked at once per dictionary, not once per cell
     check_cells(path, int(file.metadata.num_rows), len(columns))
     places(list(file.schema_arrow.names), columns, path.name)

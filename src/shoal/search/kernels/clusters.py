@@ -119,6 +119,54 @@ def _drop(alive: Ints, place: Ints, x: int, left: int) -> int:
 
 
 @njit
+def join_nearest(
+    failing: Ints, blocks: Ints, reach: int, starts: Ints, begin: Ints, values: Ints, ranges: Flags, low: Ints, high: Ints,
+    width: Floats, price: Floats, records: Ints, cost: Floats, target: Ints, touched: Flags,
+) -> None:  # fmt: skip
+    """Each failing cluster not yet touched joins the cluster of its block, at most ``reach`` away, with the least rise in cost.
+
+    ``values[begin[j, a] : begin[j, a + 1]]`` are the codes of cluster a in column j, which ``starts[j]`` lays out in one row of
+    marks; a range has ``low[j, a]`` and ``high[j, a]``. ``cost`` is the price per record of each cluster.
+    """
+    m, n = width.shape
+    mine = np.zeros(starts[m], dtype=np.bool_)
+    for a in failing:
+        if touched[a]:
+            continue
+        for j in range(m):
+            for at in range(begin[j, a], begin[j, a + 1]):
+                mine[starts[j] + values[at]] = True
+        best, chosen = np.inf, -1
+        for b in range(max(0, a - reach), min(n, a + reach + 1)):
+            if b == a or touched[b] or blocks[b] != blocks[a]:
+                continue
+            both, before = float(records[b] + records[a]), records[b] * cost[b]
+            joined, good = 0.0, True
+            for j in range(m):
+                if ranges[j]:
+                    wide = float(max(high[j, a], high[j, b]) - min(low[j, a], low[j, b]) + 1)
+                else:
+                    shared = 0
+                    for at in range(begin[j, b], begin[j, b + 1]):
+                        shared += mine[starts[j] + values[at]]
+                    wide = width[j, b] + width[j, a] - shared
+                joined += price[j] * (wide - 1.0)
+                if both * joined - before - records[a] * cost[a] > best:
+                    good = False
+                    break
+            if good:
+                rise = both * joined - before - records[a] * cost[a]
+                if rise < best:
+                    best, chosen = rise, b
+        for j in range(m):
+            for at in range(begin[j, a], begin[j, a + 1]):
+                mine[starts[j] + values[at]] = False
+        if chosen >= 0:
+            target[a] = target[chosen] = chosen
+            touched[a] = touched[chosen] = True
+
+
+@njit
 def settle(
     label: Ints, points: Codes, groups: Codes, offsets: Ints, price: Floats, records: Ints, sizes: Ints,
     first: Ints, levels: Ints, mass: Floats, members: Ints, cost: Floats,

@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InfeasibleError
+from shoal.kernels.jit import HAVE_NUMBA
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.search.full_domain.evaluator import Evaluator
-from shoal.search.kernels.clusters import gather_members
+from shoal.search.kernels.clusters import gather_members, join_nearest
 from shoal.search.local_recoding.published import CellKind
 from shoal.search.problem.control import Control
 from shoal.search.problem.losses import column_weights
@@ -161,9 +162,12 @@ def _join(
     """One round: each failing cluster not yet joined joins the clusters of its block, at most ``most``, with the least rise."""
     n = len(blocks)
     values = [ClusterValues(codes[: problem.n_base], label, n, k) for codes, k in zip(problem.codes, kinds, strict=True)]
-    cost = sum(price[j] * (v.width - 1.0) for j, v in enumerate(values))
+    cost: FloatArray = np.asarray(sum(price[j] * (v.width - 1.0) for j, v in enumerate(values)))
     target = np.arange(n)
     touched = np.zeros(n, dtype=np.bool_)
+    if HAVE_NUMBA and most == 1:
+        join_nearest(failing, blocks, reach, *_laid_out(values, n), price, records, cost, target, touched)
+        return target[label]
     for a in failing:
         if touched[a]:
             continue
@@ -188,26 +192,45 @@ class ClusterValues:
 
     def __init__(self, codes: npt.NDArray[np.int32], label: IntArray, n: int, kind: CellKind) -> None:
         self.kind = kind
-        self._n_codes = int(codes.max()) + 1
+        self.n_codes = int(codes.max()) + 1
         if kind == "range":
-            self._low, self._high = np.full(n, self._n_codes), np.full(n, -1)
-            np.minimum.at(self._low, label, codes)
-            np.maximum.at(self._high, label, codes)
-            self.width = np.asarray(self._high - self._low + 1, dtype=np.float64)
+            self.low, self.high = np.full(n, self.n_codes), np.full(n, -1)
+            np.minimum.at(self.low, label, codes)
+            np.maximum.at(self.high, label, codes)
+            self.width = np.asarray(self.high - self.low + 1, dtype=np.float64)
         else:
-            pairs = np.unique(label * self._n_codes + codes)
-            self._owner, self._value = pairs // self._n_codes, pairs % self._n_codes
-            self._start = np.searchsorted(self._owner, np.arange(n + 1))
-            self.width = np.diff(self._start).astype(np.float64)
+            pairs = np.unique(label * self.n_codes + codes)
+            self._owner, self.value = pairs // self.n_codes, pairs % self.n_codes
+            self.start = np.searchsorted(self._owner, np.arange(n + 1))
+            self.width = np.diff(self.start).astype(np.float64)
 
     def joined(self, a: int, low: int, high: int) -> FloatArray:
         """Width of the clusters from ``low`` to ``high`` after cluster ``a`` has joined each."""
         if self.kind == "range":
-            both = np.maximum(self._high[low:high], self._high[a]) - np.minimum(self._low[low:high], self._low[a]) + 1
+            both = np.maximum(self.high[low:high], self.high[a]) - np.minimum(self.low[low:high], self.low[a]) + 1
             return np.asarray(both, dtype=np.float64)
-        mine = np.zeros(self._n_codes, dtype=np.bool_)
-        mine[self._value[self._start[a] : self._start[a + 1]]] = True
-        part = slice(self._start[low], self._start[high])
-        shared = np.bincount(self._owner[part][mine[self._value[part]]] - low, minlength=high - low)
+        mine = np.zeros(self.n_codes, dtype=np.bool_)
+        mine[self.value[self.start[a] : self.start[a + 1]]] = True
+        part = slice(self.start[low], self.start[high])
+        shared = np.bincount(self._owner[part][mine[self.value[part]]] - low, minlength=high - low)
         out: FloatArray = self.width[low:high] + self.width[a] - shared
         return out
+
+
+def _laid_out(
+    columns: Sequence[ClusterValues], n: int
+) -> tuple[IntArray, IntArray, IntArray, npt.NDArray[np.bool_], IntArray, IntArray, FloatArray]:
+    """The values of ``n`` clusters in all columns as the compiled search takes them."""
+    starts = np.cumsum([0, *(c.n_codes for c in columns)])
+    begin = np.zeros((len(columns), n + 1), dtype=np.int64)
+    low, high, values, end = np.zeros((len(columns), n), dtype=np.int64), np.zeros((len(columns), n), dtype=np.int64), [], 0
+    for j, column in enumerate(columns):
+        if column.kind == "range":
+            low[j], high[j] = column.low, column.high
+        else:
+            begin[j] = column.start + end
+            values.append(column.value)
+            end += len(column.value)
+    flags = np.array([c.kind == "range" for c in columns])
+    found = np.concatenate([*values, np.zeros(0, dtype=np.int64)])
+    return starts, begin, found, flags, low, high, np.stack([c.width for c in columns])
