@@ -193,6 +193,13 @@ def test_pandas_columns_of_mixed_types_are_refused_without_a_value() -> None:
         open_table(5)
 
 
+def test_a_file_with_a_table_behind_it_leads_to_the_way_databases_are_written(tmp_path: Path) -> None:
+    (tmp_path / "night.duckdb").touch()
+    with pytest.raises(UnreadableError) as caught:
+        open_table(tmp_path / "night.duckdb::visits")
+    assert "duckdb://FILE::table" in str(caught.value.hint)
+
+
 def test_duckdb_file_read_only_until_a_table_is_made(tmp_path: Path) -> None:
     import duckdb
 

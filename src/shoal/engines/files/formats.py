@@ -148,6 +148,10 @@ def in_database(relation: Relation) -> bool:
 
 
 def _missing(path: Path) -> UnreadableError:
+    before, separator, _table = str(path).partition("::")
+    if separator and Path(before).is_file():  # night.duckdb::visits
+        hint = "For a table of a database write duckdb://FILE::table or sqlite:///FILE::table."
+        return UnreadableError("a file has no part that is named after '::'.", hint=hint)
     try:
         close = nearest(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else None
     except OSError:
