@@ -1,4 +1,4 @@
-"""Spellings of "no value": words in seven languages, what the file declares or labels so, and numbers with evidence.
+"""Spellings of "no value": words in 36 languages, what the file declares or labels so, and numbers with evidence.
 
 A word counts by itself; what a number needs is described in :mod:`shoal.find.missing_values`.
 """

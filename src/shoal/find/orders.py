@@ -1,4 +1,4 @@
-"""Words that stand in an order, in seven languages: low to high, never to always, disagree to agree, no schooling to doctorate.
+"""Words that stand in an order, in 40 languages: low to high, never to always, disagree to agree, no schooling to doctorate.
 
 A ladder is a list of rungs, lowest first; each rung lists its spellings, folded. A column is ordered where every value stands on
 a rung of one ladder and at least three rungs are used (two where the ladder says so).
