@@ -75,7 +75,7 @@ def test_the_release_itself_is_one_of_the_plans_at_its_k() -> None:
     points = {p.k: p for p in c.frontier}
     assert all(p.loss <= here + 1e-12 for k, p in points.items() if k <= c.classes["k"]["after"])
     assert [p.loss for p in c.frontier] == sorted(p.loss for p in c.frontier)
-    assert {p.method for p in c.frontier} <= {"lattice", "local", "sets", "release"}
+    assert {p.method for p in c.frontier} <= {"lattice", "local", "release"}
 
 
 def towns(n: int, seed: int) -> pa.Table:

@@ -62,6 +62,7 @@ BY_HAND: dict[str, dict[str, object]] = {
     "lattice": {"method": "lattice"},
     "values": {"method": "local"},
     "sets": {"method": "local", "local_cells": "sets"},
+    "ranges": {"method": "local", "local_cells": "ranges"},
 }
 """Every method that the planner compares, as a person would name it in the policy."""
 
@@ -89,7 +90,7 @@ def holding(found: Prepared, held: dict[str, int]) -> Decision | None:
 def mixed_by_hand(found: Prepared) -> Decision | None:
     """What a person who holds one column after the other would end with: the best pair of column and level, then the best of
     those within a tenth of it beside it, and so on; a column that is mostly lost anyway is also held at its highest level."""
-    recoded = [decide(replace(found, policy=replace(found.policy, **BY_HAND[name]))) for name in ("values", "sets")]
+    recoded = [decide(replace(found, policy=replace(found.policy, **BY_HAND[name]))) for name in ("values", "sets", "ranges")]
     lost = min(recoded, key=lambda d: d.loss).lost
     by_size = sorted(found.quasi, key=lambda name: found.hierarchies[name].n_leaves)
     pins = [(name, level) for level in range(9) for name in by_size if level < found.hierarchies[name].height]
@@ -149,19 +150,19 @@ def test_where_known_columns_find_too_much_larger_classes_are_tried(name: str, l
     asked = Policy.of(**ROLES, require={"k": 2, "known_columns": limit}, allow={"loss": 1, "blank": 1})
     found = prepare(shoal.open(TABLES[name]), asked)
     tried = []
-    for cells, smallest in itertools.product(("hierarchy", "sets"), (2, 4, 8, 16)):
+    for cells, smallest in itertools.product(("hierarchy", "sets", "ranges"), (2, 4, 8, 16)):
         at = replace(found, policy=replace(found.policy, local_cells=cells))
         made = local_recoding(at, silent, smallest=smallest)
         assert min(made.released.sizes) >= smallest
         tried.append((cells, made.loss, finds_few(at, made)))
     one = decide(replace(found, policy=replace(found.policy, method="lattice")))
     mixed = mixed_by_hand(found)
-    first = [next((loss for c, loss, few in tried if few and c == cells), None) for cells in ("hierarchy", "sets")]
+    first = [next((loss for c, loss, few in tried if few and c == cells), None) for cells in ("hierarchy", "sets", "ranges")]
     held = [loss for loss in (*first, *(d.loss for d in (one, mixed) if finds_few(found, d))) if loss is not None]
     best = decide(found)
     assert best.loss == min(held)
     assert finds_few(found, best)
-    plain = {"lattice": one.loss, "values": tried[0][1], "sets": tried[4][1], "mixed": mixed.loss}
+    plain = {"lattice": one.loss, "values": tried[0][1], "sets": tried[4][1], "ranges": tried[8][1], "mixed": mixed.loss}
     for other in best.others:
         if other.loss is None:
             assert other.reason == (TOO_FINE if plain[other.method] < best.loss else NO_BETTER)

@@ -204,6 +204,7 @@ METHODS = {
     "local": "local recoding",
     "values": "local recoding with hierarchy values",
     "sets": "local recoding with sets of values",
+    "ranges": "local recoding with ranges of numbers",
     "mixed": "local recoding with one level for some columns",
     "given plan": "a plan made earlier",
     "probabilistic": "values allotted by the size of the population",

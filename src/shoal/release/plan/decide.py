@@ -4,10 +4,10 @@ Takes    a prepared table and its policy, or a plan made earlier
 Returns  the decision, with what each other method would cost or why it was not tried
 Keeps    no method is left out without a reason; work is counted, not timed, so that the plan does not depend on the machine
 
-``method: best`` (the default) tries one level per column and local recoding with hierarchy values, with sets of values and with
-one level for some columns, each with as much suppression as the policy allows. It uses the one that loses least. A policy that
-names a method gets that method. If the policy states an objective, the plan that serves it best is used instead, of these and of
-those that hold the columns of the objective at their lowest level.
+``method: best`` (the default) tries one level per column and local recoding with hierarchy values, with sets of values, with
+ranges of numbers and with one level for some columns, each with as much suppression as the policy allows. It uses the one that
+loses least. A policy that names a method gets that method. If the policy states an objective, the plan that serves it best is
+used instead, of these and of those that hold the columns of the objective at their lowest level.
 """
 
 from __future__ import annotations
@@ -48,8 +48,10 @@ MOSTLY = 0.7
 """Share of its domain that a column loses in the best local recoding, from which on it is also held at its highest level."""
 NEAR = 1.1
 """A column is held beside others if holding it alone loses at most this times the least."""
-CELLS_TRIED = {"hierarchy": "values", "sets": "sets"}
+CELLS_TRIED = {"hierarchy": "values", "sets": "sets", "ranges": "ranges"}
 """Cells of a local recoding that are tried unless the policy names one, and the name of each among the methods compared."""
+MOST_RANGED = 5_000
+"""Base classes up to which ranges are tried, if a column has numbers: other records share a class, which sometimes loses less."""
 
 
 def decide(
@@ -111,7 +113,7 @@ def _best(
     why = why or local_unfit(prepared)
     if not why and prepared.base.n_classes > MOST_LOCAL:
         why = f"the table has more than {MOST_LOCAL:,} classes"
-    asked = {} if why else dict(_local_policies(prepared.policy))
+    asked = {} if why else dict(_local_policies(prepared))
     found = {} if found is None else found
     _by_each(prepared, progress, cells, asked, found)
     plans = sorted(((name, d) for name, d in found.items() if d is not None), key=lambda pair: round(pair[1].loss, 12))
@@ -248,11 +250,16 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
     return decision if finds_few(prepared, decision) else _with_larger_classes(prepared, progress) or decision
 
 
-def _local_policies(policy: Policy) -> list[tuple[str, Policy]]:
+def _local_policies(prepared: Prepared) -> list[tuple[str, Policy]]:
     """The local recodings that a policy leaves open, each with its name among the methods compared."""
+    from shoal.search.local_recoding.published import is_number
+
+    policy, base = prepared.policy, prepared.base
     if policy.local_cells is not None:
         return [("local", policy)]
-    return [(name, replace(policy, local_cells=cells)) for cells, name in CELLS_TRIED.items()]
+    ranged = base.n_classes <= MOST_RANGED and any(is_number(values.type) for values in base.categories)
+    names = {cells: name for cells, name in CELLS_TRIED.items() if cells != "ranges" or ranged}
+    return [(name, replace(policy, local_cells=cells)) for cells, name in names.items()]
 
 
 def _tried(search: Callable[[], Decision]) -> tuple[Decision | None, RequirementError | None]:
@@ -347,7 +354,7 @@ def _local_losses(prepared: Prepared, ks: Sequence[int]) -> list[tuple[int, floa
     for k in ks:
         others = tuple(r for r in prepared.policy.requirements if not isinstance(r, K))
         at_k = replace(prepared.policy, requirements=(K(k), *others))
-        for _, asked in _local_policies(at_k):
+        for _, asked in _local_policies(replace(prepared, policy=at_k)):
             made, _problem = _tried(lambda asked=asked: local_recoding(replace(prepared, policy=asked), silent))  # type: ignore[misc]
             out += [(k, float(made.loss))] if made is not None else []
     return out

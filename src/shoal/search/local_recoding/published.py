@@ -48,14 +48,15 @@ def cell_kinds(problem: Problem, cells: str | Mapping[str, str]) -> tuple[CellKi
         if asked not in known:
             raise UsageError(f"cells of kind '{asked}' are not known.", hint="Kinds: hierarchy, sets, ranges.")
         kind = "hierarchy" if column.heights[0] else known[asked]
-        out.append("set" if kind == "range" and asked == "ranges" and not _is_number(problem, column.name) else kind)
+        values = problem.counts.categories[problem.counts.columns.index(column.name)]
+        out.append("set" if kind == "range" and asked == "ranges" and not is_number(values.type) else kind)
     return tuple(out)
 
 
-def _is_number(problem: Problem, name: str) -> bool:
+def is_number(kind: Any) -> bool:
+    """Whether values of an Arrow type are published as ranges: numbers and dates."""
     import pyarrow.types as kinds
 
-    kind = problem.counts.categories[problem.counts.columns.index(name)].type
     return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind) or kinds.is_temporal(kind))
 
 
