@@ -16,6 +16,7 @@ import shoal
 from shoal.errors import TamperError
 from shoal.model.certificate.file import read_certificate
 from shoal.release.certificate import codebook
+from shoal.release.earlier.same_labels import read_texts
 from shoal.systems import ddi, to_ddi
 
 EDU = {1: "none", 2: "primary", 3: "lower", 4: "upper", 5: "tertiary"}
@@ -179,6 +180,10 @@ def test_one_list_of_codes_for_each_column(survey: dict[str, Path], tmp_path: Pa
     assert set(labelled.values()) == {"*" if label == "suppressed" else label for label in book.values()}
     codes = codebook.read(tmp_path / "spss")["edu"]["codes"]
     assert set(codes.values()) <= set(data["edu"])
+    texts = [
+        read_texts(tmp_path / form / file, ["edu", "region", "age"]) for form, file in (("csv", "data.csv"), ("spss", "data.sav"))
+    ]
+    assert {c: sorted(v.to_pylist()) for c, v in texts[0].items()} == {c: sorted(v.to_pylist()) for c, v in texts[1].items()}
     people = tmp_path / "people.csv"
     pyreadstat.read_sav(str(survey["sav"]))[0].drop(columns="row").astype(int).to_csv(people, index=False)
     found = [{a.name: a.sentence for a in shoal.attack(tmp_path / form, with_=people).results} for form in ("csv", "spss")]

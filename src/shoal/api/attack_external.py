@@ -171,8 +171,8 @@ def arrow_of(file: Path, names: Sequence[str]) -> pa.Table:
     """A published file in memory, its columns named as the certificate names them; new codes as the groups they stand for."""
     found = pa.Table.from_batches(list(opened(file).scan()))
     found = found.rename_columns(logical(found.column_names, names))
-    for name, entry in codebook.read(file.parent).items():
-        if name in found.column_names and (codes := entry.get("codes")):
+    for name, codes in codebook.new_codes(file.parent).items():
+        if name in found.column_names:
             at = found.column_names.index(name)
             texts = [codes.get(t, t) if t is not None else None for t in canonical_text(found.column(at)).to_pylist()]
             found = found.set_column(at, name, pa.array(texts, pa.string()))

@@ -96,6 +96,11 @@ def read(place: Path) -> Mapping[str, Entry]:
     return columns
 
 
+def new_codes(place: Path) -> dict[str, Mapping[str, str]]:
+    """By column, the codes that are new in the file of a release, with the groups that they stand for."""
+    return {column: codes for column, entry in read(place).items() if (codes := entry.get("codes"))}
+
+
 def check(place: Path, file: str, names: Sequence[str]) -> str:
     """The codebook names published columns only, and of them values that the data contain."""
     columns, data = read(place), place / file

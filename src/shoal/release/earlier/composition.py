@@ -23,6 +23,7 @@ from shoal.model.certificate.file import read_certificate
 from shoal.model.counts.classes import IntArray
 from shoal.model.plan import SUPPRESSED, Plan, Step, Suppression
 from shoal.model.requirement import DistinctDiversity
+from shoal.release.certificate.codebook import new_codes
 from shoal.release.earlier.same_labels import MISSING_TEXT, codes_of, read_texts
 from shoal.release.make import private_file
 from shoal.release.plan.plan_json import parse_plan, read_plan
@@ -291,10 +292,11 @@ def _as_shown(earlier: Earlier, values: Mapping[str, Any], n: int) -> dict[str, 
     with scratch() as place:
         out = place / f"probe{earlier.data.suffix if isinstance(earlier.data, Path) else '.parquet'}"
         try:
-            opened(table).recode(Plan(tuple(known), Suppression(scope="none")), out)
+            done = opened(table).recode(Plan(tuple(known), Suppression(scope="none")), out)
         except HierarchyGapError:
             raise _refused("the earlier plan does not cover all values of a column") from None
-        found = read_texts(out, [*values, order])
+        stated = isinstance(earlier.data, Path) and bool(new_codes(earlier.data.parent))  # releases of 0.3.0 do not state them
+        found = read_texts(out, [*values, order], done.codes if stated else {})
     order_of = np.argsort(found[order].to_numpy(zero_copy_only=False).astype(np.float64))
     return {c: found[c].take(pa.array(order_of)) for c in values}
 

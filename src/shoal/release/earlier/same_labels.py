@@ -5,7 +5,7 @@ What a finer and a coarser release tell together needs the original table or the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.counts.classes import IntArray
 from shoal.model.requirement import DistinctDiversity, K
+from shoal.release.certificate.codebook import new_codes
 from shoal.release.proof.read import batches
 
 _NAME = "differencing: against an earlier release"
@@ -86,8 +87,13 @@ def codes_of(left: Any, right: Any) -> IntArray:
     return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def read_texts(data: Path | Table, columns: Sequence[str]) -> dict[str, Any]:
-    """Columns of a written file or table as arrays of texts; a missing value has a text of its own."""
+def read_texts(
+    data: Path | Table, columns: Sequence[str], codes: Mapping[str, Mapping[str, str]] | None = None
+) -> dict[str, Any]:
+    """Columns of a written file or table as arrays of texts; a missing value has a text of its own.
+
+    ``codes`` are those that are new in a file of SPSS or Stata, with the groups they stand for: by default what lies beside it.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -96,8 +102,12 @@ def read_texts(data: Path | Table, columns: Sequence[str]) -> dict[str, Any]:
     labelled = isinstance(data, Path) and data.suffix in (".sav", ".dta")
     held = opened(data) if labelled else data
     found = batches(held, columns) if isinstance(held, Path) else held.scan(columns)
+    if codes is None:
+        codes = new_codes(data.parent) if isinstance(data, Path) and labelled else {}
     texts: dict[str, list[Any]] = {c: [pa.array([], pa.string())] for c in columns}
     for batch in found:
         for c in columns:
-            texts[c].append(pc.fill_null(canonical_text(batch[c]), MISSING_TEXT).cast(pa.string()))
+            read = pc.fill_null(canonical_text(batch[c]), MISSING_TEXT).cast(pa.string())
+            groups = codes.get(c)
+            texts[c].append(pa.array([groups.get(t, t) for t in read.to_pylist()], pa.string()) if groups else read)
     return {c: pa.concat_arrays(parts) for c, parts in texts.items()}

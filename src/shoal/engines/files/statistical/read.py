@@ -83,6 +83,7 @@ def _need_encoding(head: Any, meta: Any, path: Path) -> None:
     for name in head.columns:
         texts += [t for t in head[name].unique().tolist() if isinstance(t, str)] if head[name].dtype == object else []
     raw = "\n".join(texts).encode("cp1252", errors="ignore")
+    likely: tuple[str, ...]
     try:
         likely = (guess_encoding(raw),)
     except UnknownEncodingError as unsure:
