@@ -43,6 +43,16 @@ def as_percent(x: float) -> str:
     return f"{100 * x:.{digits}f} %"
 
 
+def at_most(share: float) -> str:
+    """The largest that a share can be.
+
+    >>> at_most(0.0123), at_most(0.00001)
+    ('at most 1.2 %', 'under 0.01 %')
+    """
+    said = as_percent(share)
+    return said if said.startswith("under") else f"at most {said}"
+
+
 Progress = Callable[[float, str], None]
 """Called with the share done (0 to 1) and what is being done."""
 

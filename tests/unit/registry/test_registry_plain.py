@@ -193,3 +193,29 @@ def test_a_share_is_said_as_exactly_as_it_is_known() -> None:
     assert "make at least 55 % of 100 people of Leeds unique" in lower.sentence
     bands = decide(Registry(), ["age/years", "sex"], "Amsterdam", group_size=100)
     assert "make between 6.8 % and 53 % of 100 people of Amsterdam unique" in bands.sentence
+
+
+@pytest.mark.parametrize(
+    ("words", "codes"),
+    [
+        (["Age", "gender"], ["age/years", "sex"]),
+        (["Alter", "Geschlecht"], ["age/years", "sex"]),
+        (["leeftijd=34", "sexe"], ["age/years", "sex"]),
+        (["date of birth"], ["birth/date"]),
+        (["x/blood", "age/5y=34"], ["x/blood", "age/5y"]),
+    ],
+)
+def test_attributes_are_called_by_their_words(words: list[str], codes: list[str]) -> None:
+    assert codes_of(BuiltIn(), words, Population.parse("UK/Leeds@2019")) == codes
+
+
+def test_a_word_that_is_no_attribute_is_refused() -> None:
+    for word in ("blood", "", "municipality", "household size"):
+        with pytest.raises(UsageError, match="vocabulary"):
+            codes_of(BuiltIn(), [word], Population.parse("UK/Leeds@2019"))
+
+
+def test_hardly_anybody_is_not_at_most_under() -> None:
+    assert "by sex, under 0.01 % of 100 people" in decide(Registry(), ["sex"], "Leeds", group_size=100).sentence
+    offered = decide(Registry(), ["sex", "x/blood"], "Leeds", group_size=100).sentence
+    assert offered.endswith("Ask for sex: under 0.01 %.")

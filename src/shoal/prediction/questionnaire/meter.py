@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.model.display import as_percent
+from shoal.model.display import as_percent, at_most
 from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.attributes import loggrid as _loggrid
 from shoal.prediction.attributes.loggrid import Factor
@@ -283,13 +283,13 @@ class Meter:
         people = f"{self.respondents:,} respondents"
         sure = confidence(u)
         if self.verdict == "within":
-            return f"Within the target of {target}: at most {as_percent(u.high)} of {people} would be one of a kind{sure}."
+            return f"Within the target of {target}: {at_most(u.high)} of {people} would be one of a kind{sure}."
         if self.verdict == "beyond":
             about = f"{about_percent(u.value)}, " if u.value > u.low else ""
             return f"Beyond the target of {target}: {about}at least {as_percent(u.low)} of {people} would be one of a kind{sure}."
         if u.high <= self.target:
             listed = ", ".join(self.open_questions[:3]) + (" …" if len(self.open_questions) > 3 else "")
-            closed = f"at most {as_percent(u.high)} of {people} would be one of a kind by the closed questions{sure}"
+            closed = f"{at_most(u.high)} of {people} would be one of a kind by the closed questions{sure}"
             tell = "What would tell: answers to choose from."
             return f"Not known whether the target of {target} is met: {closed}, but the answers of {listed} are open. {tell}"
         guess = f"{about_percent(u.value)} of {people} would be one of a kind"

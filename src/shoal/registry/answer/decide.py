@@ -16,7 +16,7 @@ from math import prod
 from typing import Any, Literal
 
 from shoal.errors import UsageError
-from shoal.model.display import as_percent
+from shoal.model.display import as_percent, at_most
 from shoal.model.estimate import Estimate
 from shoal.prediction.questionnaire.meter import about_percent, confidence, fewest, verdict
 from shoal.registry.answer.answer import BY_WORD
@@ -83,15 +83,14 @@ class Decision:
         between = f"between {as_percent(self.before.low)} and {as_percent(self.before.high)}"
         target, sure = as_percent(self.target), confidence(self.before)
         if self.verdict == "within":
-            most = as_percent(self.before.high)
-            return f"Within the target of {target}: by {asked}, at most {most} of {people} are unique{sure}."
+            return f"Within the target of {target}: by {asked}, {at_most(self.before.high)} of {people} are unique{sure}."
         if self.verdict == "beyond":
             text = f"Beyond the target of {target}: {asked} make {share_words(self.before)} of {people} unique{sure}."
         else:
             text = f"Not known whether the target of {target} is met: by {asked}, {between} of {people} are unique."
         for codes, share in self.sets[:1]:
-            most = f"at most {as_percent(share.high)}{confidence(share)}"
-            text += f" Ask for {words(codes)}: {about_percent(share.value)}, {most}."
+            most = f"{at_most(share.high)}{confidence(share)}"
+            text += f" Ask for {words(codes)}: {', '.join(dict.fromkeys((about_percent(share.value), most)))}."
         return text
 
     @property

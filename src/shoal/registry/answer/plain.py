@@ -94,13 +94,13 @@ def countries(source: Places) -> dict[str, int]:
 
 
 def codes_of(source: Places, asked: Iterable[str], people: Population) -> list[str]:
-    """Codes of the vocabulary for what is asked: a code, an attribute (``age``, ``postcode``), or an answer (``age=34``).
+    """Codes of the vocabulary for what is asked: a code, an attribute in any language, or an answer (``age=34``).
 
     An attribute stands for the finest coding that is known there; where nothing is known there, for that of the wider population,
     else the finest of the vocabulary. An age that is given shows the coding: ``34`` in years, ``30-34`` in fives.
 
     >>> from shoal.registry.keep.builtin import BuiltIn
-    >>> codes_of(BuiltIn(), ["age=30-39", "sex=female", "postcode"], Population.parse("NL/Amsterdam@2021"))
+    >>> codes_of(BuiltIn(), ["age=30-39", "Geschlecht=weiblich", "postcode"], Population.parse("NL/Amsterdam@2021"))
     ['age/10y', 'sex', 'postcode/NL/pc4']
     """
     order = {code: i for i, code in enumerate(c for chain in CHAINS for c in chain)}
@@ -125,11 +125,22 @@ def codes_of(source: Places, asked: Iterable[str], people: Population) -> list[s
 
 def _without_answer(text: str) -> str:
     """The attribute of an answer, or the text as it is; of an age in the coding that the answer shows."""
-    code, equals, answer = text.partition("=")
-    if not equals or code.strip() != "age":
-        return code.strip()
+    code, _, answer = text.partition("=")
+    called = _called(code.strip())
     first, _, last = answer.strip().partition("-")
-    if not (first.isdecimal() and (last or first).isdecimal()):
-        return "age"
+    if called != "age" or not (first.isdecimal() and (last or first).isdecimal()):
+        return called
     years = int(last or first) - int(first) + 1
     return next((code for code, width in AGES.items() if width == years), "age")
+
+
+def _called(word: str) -> str:
+    """The attribute that a word is for, in any language; the word itself if it is none or a code already."""
+    attributes = {chain[0].partition("/")[0] for chain in CHAINS}
+    if word in attributes or "/" in word:
+        return word
+    from shoal.find.topics import topics_beside  # loads the words of all languages
+
+    topic = topics_beside([(word, "")])[0]
+    key = "" if topic is None else {"birth_date": "birth"}.get(topic.key, topic.key)
+    return key if key in attributes - {"place"} else word

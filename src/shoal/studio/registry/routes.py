@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from shoal.errors import ShoalError, UsageError
 from shoal.kernels.signatures import fingerprint
-from shoal.model.display import as_percent, one_in
+from shoal.model.display import as_percent, at_most, one_in
 from shoal.prediction.questionnaire.meter import about_percent
 from shoal.registry.answer.answer import Answer, analysed
 from shoal.registry.answer.decide import Decision, Line, decide, share_words, words
@@ -101,7 +101,7 @@ def _decided(registry: Registry, fields: Fields) -> dict[str, Any]:
         "verdict": found.verdict,
         "before": _before(found),
         "verdict_words": _verdict(found),
-        "sets": [{"words": words(c), "about": about_percent(e.value), "most": as_percent(e.high)} for c, e in found.sets],
+        "sets": [{"words": words(c), "about": about_percent(e.value), "most": at_most(e.high)} for c, e in found.sets],
         "lines": [{"asked": label(x.asked), "advice": x.advice, "words": _advice(x, people)} for x in found.lines],
         "how_many": found.how_many,
         "letter": found.letter,
@@ -126,7 +126,7 @@ def _before(found: Decision) -> str:
     """The share that the questions make unique, as exact as it is known."""
     share = found.before
     if found.verdict == "within":
-        return f"at most {as_percent(share.high)}"
+        return at_most(share.high)
     return share_words(share) if found.verdict == "beyond" else f"{as_percent(share.low)} to {as_percent(share.high)}"
 
 
