@@ -237,7 +237,7 @@ def test_a_table_that_does_not_fit_in_the_memory_is_refused_beforehand(
     from shoal.release.events import records, release
 
     table = shoal.open(visits, memory="256MB")
-    monkeypatch.setattr(records, "EACH_RECORD", left_for_data(256 << 20) // budget)
+    monkeypatch.setattr(records, "bytes_to_release_events", lambda n: n * (left_for_data(256 << 20) // budget))
     monkeypatch.setattr(release, "best_plan", lambda *_: 1 / 0)
     with pytest.raises(shoal.errors.MemoryBudgetError if budget < 800 else ZeroDivisionError, match=r"800 events of|division"):
         shoal.anonymize(table, asked(["known[1]>=2"]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.engines.core.memory import left_for_data, refused
+from shoal.engines.core.memory import bytes_to_release_events, left_for_data, refused
 from shoal.engines.count.by_codes import half_of_memory
 from shoal.errors import DataError, EmptyTableError, PolicyError, RoleError, UsageError
 from shoal.kernels.text import canonical_text
@@ -33,9 +33,7 @@ TIMES = ("date", "timestamp", "time", "integer", "decimal", "float", "text")
 DATED = ("date", "timestamp")
 MOST_SHAPES = 400
 MOST_RECORDS = 20_000_000
-EACH_RECORD = 900
-"""Rows above which a release is refused before anything is read, and bytes of memory for each while plans are tried, the file is
-counted and attacked: measured, and a quarter more."""
+"""Rows above which a release is refused before anything is read."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,12 +91,15 @@ def read_events(table: Table, policy: Policy) -> EventTable:
 def _check_size(table: Table) -> None:
     """Refuse a table whose records do not fit, before anything is read."""
     memory = min(2 * half_of_memory(), table.memory or 2 * half_of_memory())
-    most = min(MOST_RECORDS, max(0, left_for_data(memory)) // EACH_RECORD)
-    if table.most_rows() <= most or (n := table.n_rows()) <= most:
+
+    def fits(n: int) -> bool:
+        return n <= MOST_RECORDS and bytes_to_release_events(n) <= left_for_data(memory)
+
+    if fits(table.most_rows()) or fits(n := table.n_rows()):
         return
     hint = "Release a part of the people or of the time. shoal measure counts known records in larger tables."
     if n <= MOST_RECORDS:
-        raise refused(f"A release of the {n:,} events of '{table.name}'", n * EACH_RECORD, memory, hint)
+        raise refused(f"A release of the {n:,} events of '{table.name}'", bytes_to_release_events(n), memory, hint)
     raise UsageError(
         f"'{table.name}' has {n:,} rows. A release of events holds all of them in memory, and {MOST_RECORDS:,} at most.",
         hint=hint,
