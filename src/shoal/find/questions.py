@@ -108,7 +108,7 @@ class Batteries:
         """Whether other questions have the same words for answers; words that no list has must be few and in many questions."""
         if not _in_words(facts):
             return False
-        if not answers_of_opinion(facts.values):  # the towns of two parents and two children are no opinions
+        if not answers_of_opinion(facts.values):  # not the towns of two parents and two children
             least = STATEMENTS if facts.distinct <= MOST_UNKNOWN else 0
         return least > 0 and sum(self.words[folded(v)] >= least for v in facts.values) >= 3
 

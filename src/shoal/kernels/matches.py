@@ -66,7 +66,7 @@ def _rare(smallest: int, k: int, members: int, population: int, chance: float) -
 
 
 def chance_of(smallest: int, k: int, members: int, population: int) -> float:
-    """The probability that a record of the table, with k − 1 people in its class, is in a published one; 1 if it is over 1/2.
+    """The probability that a record of the table, with k − 1 others in its class, is in a published one; 1 if it is over 1/2.
 
     >>> chance_of(1, 5, 10, 100), chance_of(5, 5, 10, 100), round(chance_of(2, 3, 10, 100), 6), round(9 / 99, 6)
     (1.0, 0.0, 0.090909, 0.090909)

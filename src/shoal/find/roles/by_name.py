@@ -48,7 +48,7 @@ MARKS = word_set("column_names", "marks in numbers")
 PERCENT = word_set("column_names", "percentage")
 _HOW_OFTEN = re.compile(alternatives("questions", "how often"))
 _PLAIN_WORD = re.compile(r"[^\W\d_]{3}[^\d@]*")
-"""A text that is no address and no number."""
+"""Neither an address nor a number."""
 _DECIMALS = re.compile(r"[.,]\d{3,}$")
 
 

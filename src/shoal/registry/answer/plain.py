@@ -94,7 +94,7 @@ def countries(source: Places) -> dict[str, int]:
 
 
 def codes_of(source: Places, asked: Iterable[str], people: Population) -> list[str]:
-    """Codes of the vocabulary for what is asked: a code, an attribute in any language, or an answer (``age=34``).
+    """Codes of the vocabulary for a question: a code, an attribute in any language, or an answer (``age=34``).
 
     An attribute stands for the finest coding that is known there; where nothing is known there, for that of the wider population,
     else the finest of the vocabulary. An age that is given shows the coding: ``34`` in years, ``30-34`` in fives.

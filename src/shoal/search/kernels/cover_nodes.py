@@ -29,7 +29,7 @@ CLASS, MEMBERS, KEY, GROUP, GROUP_KEY, PEOPLE, FIRST, CLUSTER, LARGEST = 0, 1, 2
 N_CELLS = 9
 
 MOST_KEYS = 2.0**62
-"""Keys of groups that can be told apart; if the columns so far and the next have more, those so far are numbered first."""
+"""Most keys of groups; if the columns so far and the next have more, those so far are numbered first."""
 
 # pairs, in order of people: the class, the person
 OF_CLASS, PERSON = 0, 1
