@@ -235,6 +235,16 @@ def test_a_draft_without_a_quasi_identifier_says_what_to_name():
     assert "# quasi: {}   # name here what others may know" in text
 
 
+def test_a_column_left_out_beside_undecided_ones_says_how_to_keep_it():
+    found = shoal.inspect({"sex": ["f", "m"] * 20, "income": list(range(40)), "detail": ["left", "right"] * 20})
+    text = draft_policy(found, out={"income": "it finds 100 % of the records"})
+    assert list(found.undecided) == ["detail"]
+    direct = text.partition("  direct:")[2].partition("  quasi:")[0].splitlines()
+    assert "Move one to quasi" in direct[-2]
+    assert direct[-1].startswith("    income: {}   # it finds 100 %")
+    assert "Move one" not in draft_policy(found)
+
+
 def test_a_draft_carries_the_order_of_answers_that_only_the_table_shows():
     rng = np.random.default_rng(3)
     names = ["traveltime", "famrel", "freetime", "goout", "health"]

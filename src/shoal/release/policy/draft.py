@@ -98,7 +98,10 @@ def draft_policy(
     parts = [_HEAD]
     for role, mine in kept.items():
         lines = [_line(c, role) for c in mine]
-        if role == "direct":
+        if role == "direct" and by_name:
+            lines.append(
+                "    # Left out: they find people, follow from others or blank them. Move one to quasi to keep it in groups.\n"
+            )
             lines += [_line(c, role, left_out[c.name]) for c in by_name]
         if lines:
             parts.append(f"  {role}:   # {_MEANING[role]}\n" + "".join(lines))
