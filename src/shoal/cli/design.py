@@ -44,8 +44,8 @@ def design(
     questions: Annotated[
         Path | None, typer.Argument(metavar="QUESTIONS.yml", help="questions.yml, or a form of another tool; none with --pilot.")
     ] = None,
-    require: Annotated[bool, typer.Option("--require", help="Exit code 1 unless the target is met for certain.")] = False,
-    letter: Annotated[bool, typer.Option("--letter", help="Also print a paragraph for the information letter.")] = False,
+    require: Annotated[bool, typer.Option("--require", help="Exit code 1 unless the target is surely met.")] = False,
+    letter: Annotated[bool, typer.Option("--letter", help="Also print a paragraph for a letter.")] = False,
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write the waterfall: .svg, .png or .html.")] = None,
     curve: Annotated[
         Path | None, typer.Option("--curve", metavar="FILE", help="Plot the unique share against the respondents.")
@@ -56,7 +56,7 @@ def design(
     heat_map: Annotated[
         Path | None, typer.Option("--heat-map", metavar="FILE", help="Write the pair heat map: .svg, .png or .html.")
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Print the meter again whenever the file changes.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Print the meter again if the file changes.")] = False,
     every: Annotated[float, typer.Option("--every", help="Seconds between checks of the file.", hidden=True)] = 0.5,
     rounds: Annotated[int, typer.Option("--rounds", help="Stop watching after this many meters.", hidden=True)] = 0,
     preview: options.Preview = False,

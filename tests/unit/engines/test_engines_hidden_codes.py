@@ -160,12 +160,14 @@ def test_a_thousand_groups_have_codes(groups: int, as_codes: bool) -> None:
 def test_declared_numbers_are_letters_in_stata() -> None:
     column = Column("x", "integer", user_missing=(98, 99), labels={1: "one", 98: "unknown", 97: "other"})
     found = lettered(pa.array([99, 1, None, 98, 97]), column, None)
-    assert found == Coded(["b", 1, None, "a", 97], {1: "one", 97: "other", "a": "unknown", "b": "99"}, (), ("a", "b"))
+    labels = {1: "one", 97: "other", "a": "unknown", "b": "99"}
+    assert found == Coded(["b", 1, None, "a", 97], labels, (), ("a", "b"), {".a": "98", ".b": "99"})
     assert lettered(pa.array([1]), replace(column, user_missing=()), None) is None
     assert lettered(pa.array([1, 2]), column, None) is None  # none of them occurs
     assert lettered(texts("99"), replace(column, kind="text"), None) is None
     before = Coded(["z", 99, "a"], {"z": "*"}, (), ("a", "z"))
-    assert lettered(texts("*", "99", ".a"), column, before) == Coded(["z", "b", "a"], {"z": "*", "b": "99"}, (), ("a", "b", "z"))
+    after = Coded(["z", "b", "a"], {"z": "*", "b": "99"}, (), ("a", "b", "z"), {".b": "99"})
+    assert lettered(texts("*", "99", ".a"), column, before) == after
 
 
 @pytest.mark.parametrize(("codes", "as_letters"), [(26, True), (27, False)])
@@ -187,8 +189,10 @@ def test_letters_and_hidden_values_behind_numbers() -> None:
     column = Column("x", "text", coded=True, labels={".a": "refused"}, user_missing=(".a", ".b"))
     cells = texts("1", "1.5", ".b", ".a", "*", "(other)")
     spss, stata = coded(cells, column, "spss"), coded(cells, column, "stata")
-    assert spss == Coded([1, 1.5, 4, 3, 5, 2], {2: "(other)", 3: "refused", 4: ".b", 5: "*"}, (3, 4, 5))
-    assert stata == Coded([1, 1.5, "b", "a", "z", 2], {2: "(other)", "a": "refused", "z": "*"}, (), ("a", "b", "z"))
+    stands_for = {"2": "(other)", "3": ".a", "4": ".b", "5": "*"}
+    assert spss == Coded([1, 1.5, 4, 3, 5, 2], {2: "(other)", 3: "refused", 4: ".b", 5: "*"}, (3, 4, 5), texts=stands_for)
+    labels = {2: "(other)", "a": "refused", "z": "*"}
+    assert stata == Coded([1, 1.5, "b", "a", "z", 2], labels, (), ("a", "b", "z"), {"2": "(other)", ".z": "*"})
     taken = coded(texts(".z", "*"), column, "stata")
     assert taken is not None
     assert taken.cells == ["z", "y"]
