@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-BUDGET = 90.0
+BUDGET = 48.0
 """CPU seconds of all quick tests together; two cores, beside the types and the imports of the tests."""
 HEAD = """# CPU seconds, measured by tools/test_times.py. Files: the quick tests together (-1: every test of the file is slow).
 # Tests: too slow for "run.py check"; tests/conftest.py marks them "slow".
