@@ -98,7 +98,10 @@ class Entry:
 
 
 def _repeats(people: Digests, classes: IntArray) -> bool:
-    """Whether a person is in one class twice."""
+    """Whether a person is in one class twice; few people are in several, and numbers alone are sorted much faster."""
+    ordered = np.sort(people)
+    if bool((ordered[1:] != ordered[:-1]).all()):
+        return False
     order = np.lexsort((classes, people))
     return bool(((np.diff(people[order]) == 0) & (np.diff(classes[order]) == 0)).any())
 
