@@ -198,6 +198,8 @@ def test_a_file_with_a_table_behind_it_leads_to_the_way_databases_are_written(tm
     with pytest.raises(UnreadableError) as caught:
         open_table(tmp_path / "night.duckdb::visits")
     assert "duckdb://FILE::table" in str(caught.value.hint)
+    with pytest.raises(UnreadableError, match="does not exist"):
+        open_table(tmp_path / "none.duckdb::visits")
 
 
 def test_duckdb_file_read_only_until_a_table_is_made(tmp_path: Path) -> None:

@@ -569,3 +569,17 @@ def test_an_entry_without_people_is_not_one(tmp_path: Path) -> None:
         file.write_text(json.dumps(whole | change), encoding="utf-8")
         with pytest.raises(DataError, match="cannot be read"):
             ledger.Entry.read(file)
+
+
+@pytest.mark.parametrize(
+    ("people", "classes", "repeats"),
+    [
+        ([5, 3, 9], [0, 0, 1], False),
+        ([5, 3, 5], [0, 0, 1], False),
+        ([5, 3, 5], [1, 0, 1], True),
+        ([7, 7], [0, 0], True),
+        ([7], [0], False),
+    ],
+)
+def test_a_person_may_be_in_several_classes_but_in_none_twice(people: list[int], classes: list[int], repeats: bool) -> None:
+    assert ledger._repeats(np.array(people, dtype=np.uint64), np.array(classes)) is repeats
