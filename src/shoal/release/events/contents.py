@@ -273,9 +273,9 @@ def limits_of(c: EventCertificate) -> tuple[str, ...]:
         out.append(f"Published as they are and not counted among what is known: {', '.join(others)}.")
     if c.data.counts or any(Path(f.name).stem == FLOWS for f in c.files):
         out.append(
-            f"A published flow counts trips of at least {fewest_of(c.asked)} people. It may be less than the true number, as some "
-            "trips of a person with many are not counted, or more, as records that follow each other under a pseudonym read as a "
-            "trip. The flows of several releases together are not protected."
+            f"A published flow counts trips of at least {fewest_of(c.asked)} people. It may be less than the true number, as "
+            "some trips of a person with many are not counted, or more, as records that follow each other under a pseudonym read "
+            "as a trip. The flows of several releases together are not protected."
         )
     if c.steps.place == LOCAL:
         out.append("A record with the place '*' was at a place that too few people share at that time.")
