@@ -278,7 +278,8 @@ def trade_off(
     points = least_at_each(tried, ks)
     if len(points) < len(ks):
         return points, f"no plan was found for k = {next(k for k in ks if k not in {p.k for p in points}):,}."
-    only = f"only one level per column was searched for k = {', '.join(map(str, sorted(late)))}: the original has {n:,} classes."
+    size = f"the original has {n:,} classes of {len(quasi)} columns"
+    only = f"only one level per column was searched for k = {', '.join(map(str, sorted(late)))}: {size}."
     return points, only if late else ""
 
 

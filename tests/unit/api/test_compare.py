@@ -131,7 +131,7 @@ def test_the_planner_is_asked_about_as_many_k_as_its_work_allows(
     c = shoal.compare(table, table, quasi=quasi, models=False)
     late = [2, 3, 5, 10, 20, 50][planned:]
     shown = ", ".join(map(str, late))
-    assert c.frontier_why == f"only one level per column was searched for k = {shown}: the original has {n} classes."
+    assert c.frontier_why == f"only one level per column was searched for k = {shown}: the original has {n} classes of 2 columns."
     assert all(p.loss <= whole[p.k] for p in c.frontier[:planned])
     assert [p.method for p in c.frontier][planned:] == ["lattice"] * len(late)
 
