@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import math
@@ -53,6 +54,7 @@ TABLES = {"few": people(60, 4, 1), "plain": people(1500, 3, 4), "some": people(4
 ROLES = {"quasi": ["sex", "age", "town"], "sensitive": ["ill"]}
 
 
+@functools.cache
 def prepared(name: str, k: int, suppress: float = 0.0, **more: object) -> Prepared:
     asked = Policy.of(**ROLES, k=k, allow={"loss": 1, "blank": 1, "suppress": suppress}, **more)
     return prepare(shoal.open(TABLES[name]), asked)
@@ -67,8 +69,9 @@ BY_HAND: dict[str, dict[str, object]] = {
 """Every method that the planner compares, as a person would name it in the policy."""
 
 
+@functools.cache
 def by_hand(found: Prepared) -> dict[str, Decision]:
-    """The plan of each method; those that find none are left out."""
+    """The plan of each method; those that find none are left out. Kept: it takes many recodings."""
     out = {}
     for name, named in BY_HAND.items():
         with contextlib.suppress(InfeasibleError):
@@ -107,8 +110,10 @@ def mixed_by_hand(found: Prepared) -> Decision | None:
     return best
 
 
-def check_default(found: Prepared) -> str:
-    """The default loses no more than any method by hand, and names every other with what it costs; returns its name."""
+def check_default(found: Prepared, all_stay: Prepared | None = None) -> str:
+    """The default loses no more than any method by hand, and names every other with what it costs; returns its name.
+
+    It also loses no more than the methods by hand where ``all_stay``, the same question without suppression."""
     best, tried = decide(found), by_hand(found)
     assert best.loss == pytest.approx(min(d.loss for d in tried.values()), abs=1e-12)
     (name,) = {*tried} - {o.method for o in best.others}
@@ -116,8 +121,7 @@ def check_default(found: Prepared) -> str:
     assert tried[name].method == best.method
     assert {o.method: o.loss for o in best.others if o.loss is not None} == {m: d.loss for m, d in tried.items() if m != name}
     assert [o.reason for o in best.others if o.loss is None] == [NO_PLAN] * (len(BY_HAND) + 1 - len(tried))
-    everybody = by_hand(replace(found, policy=replace(found.policy, suppress=0.0))) if found.policy.suppress else tried
-    assert best.loss <= min(d.loss for d in everybody.values()) + 1e-12
+    assert best.loss <= min(d.loss for d in by_hand(all_stay or found).values()) + 1e-12
     return name
 
 
@@ -126,7 +130,7 @@ CASES = list(itertools.product(TABLES, (2, 10), (0.0, 0.05)))
 
 @pytest.mark.parametrize(("name", "k", "suppress"), CASES)
 def test_the_default_loses_no_more_than_any_method_by_hand(name: str, k: int, suppress: float):
-    check_default(prepared(name, k, suppress=suppress))
+    check_default(prepared(name, k, suppress), prepared(name, k, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -143,20 +147,31 @@ def test_the_default_loses_no_more_under_other_requirements(name: str, require: 
     check_default(prepare(shoal.open(TABLES[name]), asked))
 
 
+def limited(name: str, limit: float) -> Prepared:
+    asked = Policy.of(**ROLES, require={"k": 2, "known_columns": limit}, allow={"loss": 1, "blank": 1})
+    return prepare(shoal.open(TABLES[name]), asked)
+
+
+@functools.cache
+def with_larger_classes(name: str) -> tuple[list[tuple[str, int, Decision]], Decision]:
+    """The local recodings with the smallest class of each factor, and the mixed one; what they are is not up to the limit."""
+    found, made = limited(name, 0.01), []
+    for cells, smallest in itertools.product(("hierarchy", "sets", "ranges"), (2, 4, 8, 16)):
+        at = replace(found, policy=replace(found.policy, local_cells=cells))
+        made.append((cells, smallest, local_recoding(at, silent, smallest=smallest)))
+    return made, mixed_by_hand(found)
+
+
 @pytest.mark.parametrize("limit", [0.01, 0.02, 0.03, 0.15])
 @pytest.mark.parametrize("name", TABLES)
 def test_where_known_columns_find_too_much_larger_classes_are_tried(name: str, limit: float):
     """The least loss among all methods with the smallest class of each factor, counted by hand on the recoded table."""
-    asked = Policy.of(**ROLES, require={"k": 2, "known_columns": limit}, allow={"loss": 1, "blank": 1})
-    found = prepare(shoal.open(TABLES[name]), asked)
+    found, (larger, mixed) = limited(name, limit), with_larger_classes(name)
     tried = []
-    for cells, smallest in itertools.product(("hierarchy", "sets", "ranges"), (2, 4, 8, 16)):
-        at = replace(found, policy=replace(found.policy, local_cells=cells))
-        made = local_recoding(at, silent, smallest=smallest)
+    for cells, smallest, made in larger:
         assert min(made.released.sizes) >= smallest
-        tried.append((cells, made.loss, finds_few(at, made)))
+        tried.append((cells, made.loss, finds_few(replace(found, policy=replace(found.policy, local_cells=cells)), made)))
     one = decide(replace(found, policy=replace(found.policy, method="lattice")))
-    mixed = mixed_by_hand(found)
     first = [next((loss for c, loss, few in tried if few and c == cells), None) for cells in ("hierarchy", "sets", "ranges")]
     held = [loss for loss in (*first, *(d.loss for d in (one, mixed) if finds_few(found, d))) if loss is not None]
     best = decide(found)
@@ -188,7 +203,7 @@ def test_a_method_is_said_to_lose_less_only_if_it_does(loss: float, reason: str)
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("k", [3, 5, 20])
+@pytest.mark.parametrize("k", [3, 20])
 @pytest.mark.parametrize(
     ("file", "quasi"),
     [
@@ -297,17 +312,16 @@ def loss_of_file(found: Prepared, original: pa.Table, released: pa.Table) -> flo
 
 
 @pytest.mark.parametrize("k", [3, 10])
-@pytest.mark.parametrize("name", ["few", "some", "gaps"])
+@pytest.mark.parametrize("name", ["few", "gaps"])
 @pytest.mark.parametrize(
     ("method", "suppress", "cells"),
     [("lattice", 0.0, None), ("lattice", 0.1, None), ("best", 0.1, None)]
     + [("local", suppress, cells) for suppress in (0.0, 0.1) for cells in (None, "hierarchy", "sets")],
 )
 def test_every_method_states_the_same_loss_of_the_file(name: str, k: int, method: str, suppress: float, cells: str | None):
-    table = TABLES["some" if name == "gaps" else name]
+    table = numbered("some" if name == "gaps" else name)
     if name == "gaps":
         table = table.set_column(2, "town", pc.if_else(pc.equal(table["town"], "town 1"), None, table["town"]))
-    table = table.append_column("row", pa.array([f"r{i}" for i in range(table.num_rows)]))
     allow = {"loss": 1, "blank": 1, "suppress": suppress, "identifying": {"row": "numbers the rows of this test"}}
     more = {} if cells is None else {"cells": cells}
     made = shoal.anonymize(table, **ROLES, insensitive=["row"], k=k, allow=allow, method=method, **more)
@@ -452,9 +466,9 @@ def run(*words: str) -> None:
     assert left.value.code == 0
 
 
-@pytest.mark.parametrize(("name", "k"), [("plain", 5), ("few", 3), ("some", 15), ("spread", 5), ("spread", 15)])
+@pytest.mark.parametrize(("name", "k"), [("few", 3), ("some", 15), ("spread", 15)])
 def test_every_door_gives_the_same_plan_and_the_same_bytes(name: str, k: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """The command with options, the command with a policy, Python and ``protect``; a table for each of the two rules."""
+    """The command with options, the command with a policy, Python and ``protect``; sets, one level for some, and values win."""
     source, policy = tmp_path / "people.csv", tmp_path / "policy.yml"
     pacsv.write_csv(TABLES[name], source)
     policy.write_text(f"roles: {{quasi: [sex, age, town], sensitive: [ill]}}\nrequire: {{k: {k}}}\n")
@@ -470,9 +484,11 @@ def test_every_door_gives_the_same_plan_and_the_same_bytes(name: str, k: int, tm
     assert safe.to_arrow().to_pylist() == made.to_arrow().to_pylist()
 
 
-@pytest.mark.parametrize(("name", "k"), [("few", 5), ("some", 5), ("spread", 5), ("few", 15), ("some", 15), ("spread", 15)])
+@pytest.mark.parametrize(("name", "k"), [("some", 5), ("spread", 5), ("few", 15)])
 def test_draft_and_studio_release_what_the_other_doors_release(name: str, k: int, tmp_path: Path):
-    """The policy that each writes for the roles it guessed, with this k, against the same roles named in Python."""
+    """The policy that each writes for the roles it guessed, with this k, against the same roles named in Python.
+
+    Sets, one level for some columns, and hierarchy values lose least in the three tables."""
     source = tmp_path / "people.csv"
     pacsv.write_csv(TABLES[name], source)
     guessed = shoal.inspect(source)

@@ -230,7 +230,8 @@ def _partition(run: Run, method: str) -> IntArray:
         return _with_company(run, join_failing(evaluator, label, sets, price, control, run.block) if run.block.any() else label)
     if not evaluator.is_small:
         control.compiling()
-    warm_up(evaluator)
+    if control.has_clock:
+        warm_up(evaluator)
     if method == "cluster":
         control.begin()
         label = gather(problem, sets, price, checks.least, control, run.block)

@@ -68,6 +68,11 @@ class Control:
         return self._end - self.seconds
 
     @property
+    def has_clock(self) -> bool:
+        """Whether a time budget ends the work, so that kernels must be compiled before its clock starts."""
+        return self._budget is not None
+
+    @property
     def counts_steps(self) -> bool:
         """Whether a number of steps ends the work, so that a step must mean the same each time."""
         return self._steps is not None
