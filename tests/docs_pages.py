@@ -24,6 +24,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
+
+import nursery
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "images"
@@ -87,10 +90,8 @@ def run(page: Path, folder: Path, data: Path | None, python: Path | None = None)
     process. With ``python``, an interpreter of another environment, everything runs there, with nothing of the checkout, and each
     command is a process of its own.
     """
-    separate = python is not None
     env = {k: v for k, v in os.environ.items() if python is None or k != "PYTHONPATH"}
     env["XDG_STATE_HOME"] = str(folder / ".state")  # what Shoal remembers between runs
-    python = python or Path(sys.executable)
     whole = page.read_text(encoding="utf-8")
     for name in NEEDS.findall(whole):
         assert data is not None
@@ -99,10 +100,10 @@ def run(page: Path, folder: Path, data: Path | None, python: Path | None = None)
         (folder / name).write_text(text, encoding="utf-8")
     found, out, printed = steps(page), [], None
     with contextlib.ExitStack() as ends:
-        commands = None if separate else ends.enter_context(_started(folder, env))
+        commands = ends.enter_context(_started(folder, env)) if python is None else None
         for step in found:
             if step.kind == "console":
-                out.append((step, _command(step.text, folder, python, env, commands)))
+                out.append((step, _command(step.text, folder, python or Path(sys.executable), env, commands)))
             else:
                 printed = printed or iter(_python([s.text for s in found if s.kind == "python"], folder, python, env))
                 out.append((step, next(printed)))
@@ -119,22 +120,30 @@ def check(page: Path, folder: Path, data: Path | None, python: Path | None = Non
         assert shown == drawn, f"{name} is drawn otherwise now"
 
 
-def _python(blocks: list[str], folder: Path, python: Path, env: dict[str, str]) -> list[str]:
+def _python(blocks: list[str], folder: Path, python: Path | None, env: dict[str, str]) -> list[str]:
     if not blocks:
         return []
     program = f"print({BETWEEN!r}, end='')\n".join(f"# block {i}\n{text}\n" for i, text in enumerate(blocks))
-    done = subprocess.run([python, "-W", "error", "-c", program], cwd=folder, capture_output=True, text=True, env=env)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout.split(BETWEEN)
+    if python is None:
+        code, printed, said = nursery.run(program, folder, env, strict=True)
+    else:
+        done = subprocess.run([python, "-W", "error", "-c", program], cwd=folder, capture_output=True, text=True, env=env)
+        code, printed, said = done.returncode, done.stdout, done.stderr
+    assert code == 0, said[-3000:]
+    return printed.split(BETWEEN)
 
 
 @contextlib.contextmanager
-def _started(folder: Path, env: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
-    words = [sys.executable, "-c", COMMANDS]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(words, cwd=folder, text=True, env={**env, "NO_COLOR": "1", "COLUMNS": "80"}, **pipes) as process:
-        yield process
-        process.stdin.close()
+def _started(folder: Path, env: Mapping[str, str]) -> Iterator[tuple[TextIO, TextIO]]:
+    """The way to and from the process of the commands."""
+    (read, questions), (answers, write) = os.pipe(), os.pipe()
+    child = nursery.Child(COMMANDS, folder, {**env, "NO_COLOR": "1", "COLUMNS": "80"}, [read, write, 2])
+    os.close(read)
+    os.close(write)
+    with open(answers) as told:
+        with open(questions, "w") as asked:
+            yield asked, told
+        assert child.wait() == 0
 
 
 def _words(command: str) -> list[str] | None:
@@ -149,13 +158,14 @@ def _words(command: str) -> list[str] | None:
     return shlex.split(command)[1:]
 
 
-def _command(text: str, folder: Path, python: Path, env: Mapping[str, str], commands: subprocess.Popen[str] | None) -> str:
+def _command(text: str, folder: Path, python: Path, env: Mapping[str, str], commands: tuple[TextIO, TextIO] | None) -> str:
     command, _, comment = text.partition("  # ")
     expected = int(re.search(r"exit (\d)", comment).group(1)) if "exit" in comment else 0
     if commands is not None and (words := _words(command)) is not None:
-        commands.stdin.write(json.dumps(words) + "\n")
-        commands.stdin.flush()
-        code, printed = json.loads(commands.stdout.readline())
+        asked, told = commands
+        asked.write(json.dumps(words) + "\n")
+        asked.flush()
+        code, printed = json.loads(told.readline())
     else:
         shoal = shutil.which("shoal", path=f"{python.parent}{os.pathsep}{env['PATH']}")
         assert shoal, "the command 'shoal' is not installed"
