@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+import nursery
 from shoal.engines.files import writers
 from shoal.engines.files.csv.write import inert
 from shoal.engines.open import open as open_table
@@ -407,7 +408,7 @@ def big(n: int = 400_000) -> pa.Table:
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "xlsx", "sav", "dta"])
 def test_full_disk_leaves_nothing(tmp_path: Path, ending: str) -> None:
-    code = f"""
+    program = f"""
         import resource, signal, sys
         from pathlib import Path
         import pyarrow as pa
@@ -425,10 +426,8 @@ def test_full_disk_leaves_nothing(tmp_path: Path, ending: str) -> None:
             assert "could not be written" in str(error), error
             sys.exit(33)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, "PYTHONPATH": "src"}, capture_output=True, text=True
-    )
-    assert done.returncode == 33, done.stderr
+    code, _, said = nursery.run(textwrap.dedent(program), tmp_path, os.environ)
+    assert code == 33, said
     assert list(tmp_path.iterdir()) == []
 
 
