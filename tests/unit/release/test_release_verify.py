@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -260,3 +261,29 @@ def test_a_table_is_refused_for_a_release_that_is_proven_from_its_folder(release
     for folder in (released, made.write(tmp_path / "events")):
         with pytest.raises(UsageError, match="proven from its folder alone"):
             verify(folder, table=object())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE published SET sex = 'f' WHERE rowid = (SELECT min(rowid) FROM published WHERE sex = 'm')",
+        "DELETE FROM published WHERE rowid = (SELECT min(rowid) FROM published)",
+        "ALTER TABLE published ADD COLUMN name TEXT",
+    ],
+    ids=["a cell", "a row", "a column"],
+)
+def test_a_published_table_is_verified_as_signed_and_in_no_other_state(change: str, tmp_path: Path) -> None:
+    file = tmp_path / "people.duckdb"
+    with duckdb.connect(file) as db:
+        db.execute("CREATE TABLE people (sex TEXT, ill TEXT)")
+        db.executemany("INSERT INTO people VALUES (?, ?)", [*zip(*ROWS.values(), strict=True)])
+    with shoal.open(f"duckdb:///{file}::people") as source:
+        made = shoal.anonymize(source, POLICY, to_table="published").write(tmp_path / "r")
+        assert shoal.verify(made, table=source.neighbour("published")).ok
+        (missing,) = [c for c in shoal.verify(made).checks if "name it with --table" in c.sentence]
+        assert not missing.ok
+    with duckdb.connect(file) as db:
+        db.execute(change)
+    with shoal.open(f"duckdb:///{file}::published") as published:
+        (wrong,) = [c for c in shoal.verify(made, table=published).checks if "was changed after" in c.sentence]
+        assert not wrong.ok
