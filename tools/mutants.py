@@ -10,15 +10,17 @@ Prints   one line per mutant that survives, then the share that was killed
 Fails    if a survivor is not in tests/mutants-alive.txt, if that file grew since the commit of --changed, or if fewer than
          95 % are killed
 
-A first run notes which test executes which line of the module. Each mutant then runs in a forked process, only with the tests
-that execute its line and until the first failure. The module's source is replaced in memory, so the tree stays as it is. A
-mutant on a line that no test executes survives; a timeout counts as killed. Kernels run without numba, whose cache goes by file.
+A first run notes which test executes which line of the modules that share these tests. Each mutant then runs in a forked process,
+only with the tests that execute its line and until the first failure. The module's source is replaced in memory, so the tree
+stays as it is. A mutant on a line that no test executes survives; a timeout counts as killed. Kernels run without numba, whose
+cache goes by file.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import itertools
 import json
 import os
 import random
@@ -262,22 +264,23 @@ def _compiles(source: str) -> bool:
 
 
 class LineTrace:
-    """A pytest plugin that notes which lines of one file each test executes; lines executed by an import belong to every test."""
+    """A pytest plugin that notes which lines of some files each test executes; those of an import belong to every test ("")."""
 
-    def __init__(self, file: str) -> None:
-        self.file, self.current = file, ""
-        self.lines: dict[str, set[int]] = {"": set()}
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.current = ""
+        self.lines: dict[str, dict[str, set[int]]] = {str(path): {"": set()} for path in paths}
         self.seconds: dict[str, float] = {}
+        self._of_file = {str(ROOT / path): self.lines[str(path)] for path in paths}
 
     def trace(self, frame: FrameType, event: str, _argument: object) -> Callable[..., Any] | None:
-        if frame.f_code.co_filename != self.file:
+        lines = self._of_file.get(frame.f_code.co_filename)
+        if lines is None:
             return None
         if event in ("line", "call"):
-            self.lines[self.current].add(frame.f_lineno)
+            lines.setdefault(self.current, set()).add(frame.f_lineno)
         return self.trace
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.lines.setdefault(nodeid, set())
         self.current = nodeid
         self.seconds[nodeid] = -time.process_time()
 
@@ -336,24 +339,34 @@ def preload() -> None:
             continue
 
 
-def traced_lines(path: Path, tests: Sequence[str]) -> tuple[dict[str, set[int]], dict[str, float]]:
-    """Lines of the module that each test executes, and the seconds that each test takes. The tests must pass unchanged."""
+@dataclass(frozen=True)
+class Trace:
+    """Of each module the lines that each test executes, and the seconds that each test takes."""
+
+    lines: dict[str, dict[str, set[int]]]
+    seconds: dict[str, float]
+
+
+def traced(paths: Sequence[Path], tests: Sequence[str]) -> Trace:
+    """Run the tests once, unchanged, for all modules that they guard. They must pass."""
     with tempfile.NamedTemporaryFile("r", suffix=".json") as answer:
 
         def work() -> int:
-            plugin = LineTrace(str(ROOT / path))
+            plugin = LineTrace(paths)
             threading.settrace(plugin.trace)
             sys.settrace(plugin.trace)
             code = run_pytest(tests, [plugin])
             sys.settrace(None)
-            Path(answer.name).write_text(json.dumps([{k: sorted(v) for k, v in plugin.lines.items()}, plugin.seconds]))
+            lines = {path: {test: sorted(v) for test, v in of.items()} for path, of in plugin.lines.items()}
+            Path(answer.name).write_text(json.dumps([lines, plugin.seconds]))
             return code
 
         code, printed = run_forked(work, None)
         if code != 0:
-            raise SystemExit(f"{printed[-3000:]}\nThe tests of {path} do not pass without any change.")
+            names = ", ".join(map(str, paths))
+            raise SystemExit(f"{printed[-3000:]}\nThe tests of {names} do not pass without any change.")
         lines, seconds = json.loads(answer.read())
-    return {test: set(numbers) for test, numbers in lines.items()}, seconds
+    return Trace({path: {test: set(numbers) for test, numbers in of.items()} for path, of in lines.items()}, seconds)
 
 
 def is_killed(mutant: Mutant, text: str, tests: Sequence[str], timeout: float) -> bool:
@@ -386,11 +399,11 @@ def statement_lines(text: str) -> dict[int, set[int]]:
 
 
 def survivors(
-    path: Path, mutants: Sequence[Mutant], tests: Sequence[str], until: float | None = None
+    path: Path, mutants: Sequence[Mutant], tests: Sequence[str], trace: Trace, until: float | None = None
 ) -> tuple[list[Mutant], int]:
     """The mutants of one module that no test notices, and how many were tried before the time ``until``."""
     text = (ROOT / path).read_text(encoding="utf-8")
-    lines, seconds = traced_lines(path, tests)
+    lines, seconds = trace.lines[str(path)], trace.seconds
     statements, alive, tried = statement_lines(text), [], 0
     for mutant in mutants:
         if until is not None and time.monotonic() > until:
@@ -421,6 +434,11 @@ class Target:
     def mutants(self) -> list[Mutant]:
         text = (ROOT / self.path).read_text(encoding="utf-8")
         return [m for m in mutants_of(self.path, text) if self.lines is None or m.line in self.lines]
+
+    def some(self, most: int | None, seed: int) -> list[Mutant]:
+        """A sample of its mutants; all without ``most``."""
+        mutants = self.mutants()
+        return mutants if most is None or len(mutants) <= most else sorted(random.Random(seed).sample(mutants, most))
 
 
 def read_table() -> dict[str, tuple[str, ...]]:
@@ -497,20 +515,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     until = None if options.seconds is None else time.monotonic() + options.seconds
     known = read_alive(ALIVE.read_text(encoding="utf-8")) if ALIVE.is_file() else []
     total, alive, seen = 0, [], set()
+    chosen = {target: target.some(None if options.all else options.sample, options.seed) for target in targets}
+    if options.list:
+        print("\n".join(str(mutant) for mutants in chosen.values() for mutant in mutants))
+        return 0
     preload()
-    for target in targets:
-        mutants = target.mutants()
-        if not options.all and len(mutants) > options.sample:
-            mutants = sorted(random.Random(options.seed).sample(mutants, options.sample))
-        if options.list:
-            print("\n".join(map(str, mutants)))
-        elif mutants and (until is None or time.monotonic() < until):
-            found, tried = survivors(target.path, mutants, target.tests, until)
+    for tests, group in itertools.groupby((target for target in targets if chosen[target]), key=lambda target: target.tests):
+        guarded = list(group)
+        trace = None
+        for target in guarded:
+            if until is not None and time.monotonic() > until:
+                break
+            trace = trace or traced([t.path for t in guarded], tests)
+            found, tried = survivors(target.path, chosen[target], tests, trace, until)
             alive += found
             total += tried
-            seen |= {m.key for m in mutants[:tried]}
+            seen |= {m.key for m in chosen[target][:tried]}
             print(f"{target.path}: {tried - len(found)} of {tried} killed", flush=True)
-    return 0 if options.list else judge(total, alive, seen, known, options)
+    return judge(total, alive, seen, known, options)
 
 
 def judge(total: int, alive: Sequence[Mutant], seen: set[str], known: Sequence[str], options: argparse.Namespace) -> int:

@@ -102,6 +102,18 @@ def test_a_mutant_that_cannot_be_imported_is_killed_and_one_that_leaves_no_test_
         assert share in tree.run("src/small.py", "--tests", "test_small.py").stdout
 
 
+def test_modules_with_the_same_tests_are_traced_in_one_run(tmp_path: Path) -> None:
+    checks = "assert not below(5, 5) and below(1, 5) and above(2, 1)"
+    test = f"from small import below\nfrom wide import above\n\ndef test():\n    open('ran', 'a').write('.')\n    {checks}\n"
+    tree = Tree(tmp_path, CODE, test_both=test)
+    (tmp_path / "src" / "wide.py").write_text("def above(a, b):\n    return a > b\n")
+    said = tree.run("src", "--tests", "test_both.py").stdout
+    assert "src/small.py: 2 of 2 killed" in said
+    assert "SURVIVED  src/wide.py:2  >  →  >=" in said
+    assert "src/wide.py: 1 of 2 killed" in said
+    assert len((tmp_path / "ran").read_text()) == 1 + 4, "once for the trace of both, once for each mutant"
+
+
 def test_tests_that_fail_by_themselves_are_shown(tmp_path: Path) -> None:
     tree = Tree(tmp_path, "LEAST = 1 + 1\n", test_small="def test_sums():\n    assert 1 == 2\n")
     done = tree.run("src/small.py", "--tests", "test_small.py")
