@@ -238,6 +238,7 @@ def test_fingerprints_have_128_bits_and_a_short_one_pins_nothing():
 def test_nothing_checked_is_not_verified():
     empty = Verification("r", ())
     assert not empty.ok
+    assert empty.to_json() == {"verified": False, "checks": []}, "no certificate was read: nothing is said of one"
     with pytest.raises(TamperError, match="nothing could be checked"):
         empty.require()
     assert not Verification("r", (Check("a", True, ""), Check("b", False, ""))).ok
