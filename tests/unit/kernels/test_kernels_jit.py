@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
+import nursery
 from shoal.kernels.jit import HAVE_NUMBA, run_in_thread
+
+
+def run(code: str, folder: Path) -> list[str]:
+    """The words that a program prints which finds its modules in the folder, and keeps what it compiles there."""
+    ended, printed, said = nursery.run(code, folder, {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")})
+    assert ended == 0, said
+    return printed.split()
+
 
 INNER = "from shoal.kernels.jit import lean_njit\n\n\n@lean_njit\ndef inner(x):\n    return x + {}\n"
 OUTER = (
@@ -22,27 +31,22 @@ NUMBER = OUTER.replace("import inner", "import ADD").replace("inner(x)", "(x + A
 @pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
 @pytest.mark.parametrize(("outer", "inner"), [(OUTER, INNER), (NUMBER, "ADD = {}\n")], ids=["kernel", "number"])
 def test_a_kernel_is_compiled_again_when_what_it_takes_from_elsewhere_has_changed(tmp_path: Path, outer: str, inner: str) -> None:
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     (tmp_path / "outer.py").write_text(outer)
     found = []
     for add in (1, 22):
         (tmp_path / "inner.py").write_text(inner.format(add))
         code = "import outer; print(outer.outer(3), sum(outer.outer.compile().stats.cache_hits.values()))"
-        for _ in range(2):
-            done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-            found.append(done.stdout.split())
+        found += [run(code, tmp_path) for _ in range(2)]
     assert found == [["40", "0"], ["40", "1"], ["250", "0"], ["250", "1"]]
 
 
 @pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
 def test_a_second_caller_of_the_same_kernel_knows_what_it_calls(tmp_path: Path) -> None:
     """The first caller puts numba's form of the called kernel in the place of the kernel: the second finds it there."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     (tmp_path / "outer.py").write_text(OUTER + OUTER[OUTER.index("@") :].replace("outer", "further").replace("10", "100"))
     (tmp_path / "inner.py").write_text(INNER.format(1))
     code = "import outer; print(outer.outer(3), outer.further(3), outer.outer._sources() == outer.further._sources())"
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["40", "400", "True"]
+    assert run(code, tmp_path) == ["40", "400", "True"]
 
 
 WAITING = """
@@ -101,11 +105,9 @@ print(*found)
 
 @pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
 def test_two_threads_may_be_the_first_to_call_a_kernel(tmp_path: Path) -> None:
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     (tmp_path / "outer.py").write_text(OUTER)
     (tmp_path / "inner.py").write_text(INNER.format(1))
-    done = subprocess.run([sys.executable, "-c", TOGETHER], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["40", "40"]
+    assert run(TOGETHER, tmp_path) == ["40", "40"]
 
 
 LOOP = """
@@ -142,10 +144,8 @@ print(len(loop.loop(3)))
 
 @pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
 def test_a_kernel_that_makes_arrays_can_be_interrupted_and_called_again(tmp_path: Path) -> None:
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     (tmp_path / "loop.py").write_text(LOOP)
-    done = subprocess.run([sys.executable, "-c", STOPPED], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["2"]
+    assert run(STOPPED, tmp_path) == ["2"]
 
 
 def test_only_the_main_thread_starts_another() -> None:
