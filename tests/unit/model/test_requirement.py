@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from ruamel.yaml import YAML
 
-from shoal.errors import PolicyError, UsageError
+from shoal.errors import PolicyError, RequirementError, UsageError
 from shoal.model import requirement as req
 from shoal.model.compare import TOLERANCE, at_least, at_most, below, class_for, equal, most_of, slack
 from shoal.model.requirement import Reading, Requirement, require_of, requirements_of
@@ -315,3 +315,38 @@ def test_every_kind_states_its_policy_form_and_its_names(kind: type[Requirement]
     assert kind.bound in kind.__dataclass_fields__
     assert all(kind.renamed.get(name, name) in kind.__dataclass_fields__ for name in kind.option_fields)
     assert kind.figure or kind.scope == "trace" or kind.on_file or kind.table_limit
+
+
+def test_a_verdict_that_is_not_met_can_be_required_only_to_raise() -> None:
+    met, missed = req.K(5).judged(5), req.K(5).judged(4)
+    assert met.require() is met
+    with pytest.raises(RequirementError, match="not met: "):
+        missed.require()
+
+
+def test_limits_of_the_k_of_a_population() -> None:
+    assert (
+        req.PopulationK(20, 20, 0.5).sentence()
+        == "every record matches at least 20 of 20 people with a probability of at least 0.5"
+    )
+    for k, people, beta in ((21, 20, 0.5), (20, 20, 0.5001)):
+        with pytest.raises(UsageError, match="k of at most the 20 people"):
+            req.PopulationK(k, people, beta)
+
+
+def test_a_largest_risk_of_nothing_is_no_risk_that_was_found() -> None:
+    assert not req.MaxRisk(0.2).judged(0.0).met
+
+
+@pytest.mark.parametrize("wrong", [0, 0.999])
+def test_entropy_below_one_value_is_refused(wrong: float) -> None:
+    assert req.EntropyDiversity("ill", 1).l == 1
+    with pytest.raises(UsageError):
+        req.EntropyDiversity("ill", wrong)
+
+
+def test_recursive_diversity_of_one_value_limits_nothing() -> None:
+    """The first value of a class is compared with all of them: 3 times the whole is always more."""
+    share = np.array([0.5, 0.3, 0.2])
+    assert req.RecursiveDiversity("ill", 3.0, 1).value_limit(share) is None
+    assert req.RecursiveDiversity("ill", 3.0, 2).value_limit(share) is not None
