@@ -21,7 +21,7 @@ from shoal.model.certificate.file import read_certificate
 from shoal.model.certificate.halves import document
 from shoal.model.certificate.parts import Key
 from shoal.release.certificate.derive import signed_only
-from shoal.release.certificate.signing import check_signature, signed
+from shoal.release.certificate.signing import check_files, check_signature, signed
 from shoal.release.certificate.verify import TableClaim
 from shoal.release.claim import Check, Verification, tried
 from shoal.release.verification import verify
@@ -288,3 +288,11 @@ def test_a_published_table_is_verified_as_signed_and_in_no_other_state(change: s
     with shoal.open(f"duckdb:///{file}::published") as published:
         (wrong,) = [c for c in shoal.verify(made, table=published).checks if "was changed after" in c.sentence]
         assert not wrong.ok
+
+
+@pytest.mark.parametrize("file", ["other.csv", "below/data.csv", "../data.csv", "data"])
+def test_data_have_one_name_and_lie_in_the_folder(file: str, tmp_path: Path) -> None:
+    with pytest.raises(TamperError, match="names data outside the folder"):
+        check_files(tmp_path, (), file)
+    with pytest.raises(TamperError, match="lists other files than a release has"):
+        check_files(tmp_path, (), "data.csv")
