@@ -184,7 +184,8 @@ def test_kill_at_any_moment_leaves_nothing_under_the_final_name(tmp_path):
     with table.open("w") as out:
         out.write("age,town,ill\n")
         out.writelines(f"{rng.integers(18, 90)},t{rng.integers(0, 40)},i{rng.integers(0, 5)}\n" for _ in range(4_000))
-    (tmp_path / "p.yml").write_text("roles: {quasi: [age, town], sensitive: [ill]}\nrequire: {k: 5}\nallow: {suppress: 0.05}\n")
+    policy = "roles: {quasi: [age, town], sensitive: [ill]}\nrequire: {k: 5}\nallow: {suppress: 0.05}\nmethod: lattice\n"
+    (tmp_path / "p.yml").write_text(policy)
     words = [
         sys.executable,
         "-c",

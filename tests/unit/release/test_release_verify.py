@@ -296,3 +296,12 @@ def test_data_have_one_name_and_lie_in_the_folder(file: str, tmp_path: Path) -> 
         check_files(tmp_path, (), file)
     with pytest.raises(TamperError, match="lists other files than a release has"):
         check_files(tmp_path, (), "data.csv")
+
+
+def test_as_many_files_are_looked_at_as_a_release_lists_and_one_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shoal.release.certificate.signing.MOST_FILES", 1)
+    made = read_certificate(folder / NAME)
+    assert "all" in check_files(folder, made.files, made.data.file)
+    (folder / "more.txt").write_text("x")
+    with pytest.raises(TamperError, match="files that the certificate does not list"):
+        check_files(folder, made.files, made.data.file)
