@@ -745,3 +745,11 @@ def test_a_keyed_hash_is_hmac_of_domain_and_value(monkeypatch, length):
     assert (found.type, found.to_pylist()) == (pa.string(), wanted)
     nobody = tf.apply(tf.KeyedHash("p", "env:TEST_KEY"), pa.table({"p": pa.array([None, None], pa.string())})).table["p"]
     assert nobody.to_pylist() == [None, None]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"distribution": "cauchy"}, {"mode": "both"}, {"scale": 0.0}, {"scale": -1.0}, {"scale": float("inf")}]
+)
+def test_noise_of_an_unknown_kind_or_size_is_refused(wrong):
+    with pytest.raises(PolicyError, match="noise"):
+        tf.Noise("pay", **wrong)
