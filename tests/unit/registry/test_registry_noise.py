@@ -403,3 +403,29 @@ class TestLadder:
             forged.signed(signer()).verify()
         with pytest.raises(DataError, match="2,000"):
             module.noisy_ladder(JointCounts({"sex": ("F", "M")}, (900, 900)), 1.0)
+
+
+def test_the_size_costs_a_tenth_of_epsilon_and_the_counts_of_the_ladder_nine(monkeypatch):
+    """Together ε: drawn with more of it, the summary would tell more of one person than it states."""
+    sizes, drawn = [], []
+    monkeypatch.setattr(module, "_cut", lambda epsilon, reach, _below: sizes.append((epsilon, reach)) or 0)
+    noisy_summary(AGES, 1000, 1.0)
+    monkeypatch.setattr(module, "discrete_laplace", lambda epsilon, _below: drawn.append(epsilon) or 0)
+    joint = JointCounts({"sex": ("F", "M")}, (50_000, 40_000))
+    _, made = module.noisy_ladder(joint, 1.0)
+    assert sizes == [(Fraction(1, 10), size_reach(1.0))] * 2
+    assert drawn == [Fraction(9, 10)] * 2
+    assert (made.people, made.off) == (joint.people, half_width(Fraction(9, 10), (1 - LEVEL) / 2))
+
+
+@pytest.mark.parametrize("short", [0, 1])
+def test_too_few_people_are_refused_by_what_they_are_at_least(short, monkeypatch):
+    monkeypatch.setattr(module, "_cut", lambda *_: 0)
+    people = module.FEWEST_WITH_NOISE + size_reach(10.0) - short
+    joint = JointCounts({"sex": ("F", "M")}, (people // 2, people - people // 2))
+    for publish_noisy in (lambda: noisy_summary(joint.people, 2, 10.0), lambda: module.noisy_ladder(joint, 10.0)):
+        if short:
+            with pytest.raises(DataError, match="fewer than"):
+                publish_noisy()
+        else:
+            publish_noisy()
