@@ -22,7 +22,7 @@ from shoal.model.certificate.halves import document
 from shoal.model.certificate.parts import Key
 from shoal.release.certificate.derive import signed_only
 from shoal.release.certificate.signing import check_files, check_signature, signed
-from shoal.release.certificate.verify import TableClaim
+from shoal.release.certificate.verify import TableClaim, facts_of
 from shoal.release.claim import Check, Verification, tried
 from shoal.release.verification import verify
 
@@ -305,3 +305,15 @@ def test_as_many_files_are_looked_at_as_a_release_lists_and_one_more(folder: Pat
     (folder / "more.txt").write_text("x")
     with pytest.raises(TamperError, match="files that the certificate does not list"):
         check_files(folder, made.files, made.data.file)
+
+
+def test_data_are_counted_only_where_they_are_a_file_of_the_folder(folder: Path, tmp_path: Path) -> None:
+    made = read_certificate(folder / NAME)
+    assert facts_of(folder, made).records == made.after.records
+    (folder / "below").mkdir()
+    shutil.copy(folder / "data.csv", folder / "below" / "data.csv")
+    shutil.move(folder / "data.csv", tmp_path / "elsewhere.csv")
+    (folder / "data.csv").symlink_to(tmp_path / "elsewhere.csv")
+    for file in (None, "below/data.csv", "data.csv"):
+        with pytest.raises(TamperError, match="names data outside the folder"):
+            facts_of(folder, replace(made, data=replace(made.data, file=file)))
