@@ -317,3 +317,17 @@ def test_data_are_counted_only_where_they_are_a_file_of_the_folder(folder: Path,
     for file in (None, "below/data.csv", "data.csv"):
         with pytest.raises(TamperError, match="names data outside the folder"):
             facts_of(folder, replace(made, data=replace(made.data, file=file)))
+
+
+def test_what_a_signature_alone_proves_is_said(released: Path, folder: Path) -> None:
+    claim = TableClaim(released)
+    assert "made for this release; nobody's name is proven" in claim.signature(None)
+    assert "is the one expected" in claim.signature(claim.certificate.key.fingerprint)
+    resigned(folder, origin="environment")
+    assert "compare the fingerprint with the publisher's" in TableClaim(folder).signature(None)
+
+
+def test_without_a_list_of_opt_outs_none_is_confirmed(released: Path, tmp_path: Path) -> None:
+    (tmp_path / "no.txt").write_text("a\n")
+    with pytest.raises(TamperError, match="made without a list of people to leave out"):
+        TableClaim(released).opt_outs(tmp_path / "no.txt", tmp_path / "r.private.json")
