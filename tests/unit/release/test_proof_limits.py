@@ -12,7 +12,7 @@ import shoal
 from recount_oracle import recount
 from shoal.model.requirement import EnhancedBeta, MaxRisk, PSensitive, RecursiveDiversity
 from shoal.release.gate.count_facts import facts_of_counts
-from shoal.release.proof.facts import Facts, Inside, judge
+from shoal.release.proof.facts import Facts, Inside, alike, judge
 
 ROOT = Path(__file__).parents[3]
 
@@ -76,3 +76,30 @@ def test_the_second_opinion_may_use_errors_model_and_disk_only():
     rooms = {f"shoal.{p.name}" for p in (ROOT / "src/shoal").iterdir() if (p / "__init__.py").exists()}
     floors = {f"shoal.release.{p.stem}" for p in (ROOT / "src/shoal/release").iterdir() if p.stem[0] != "_"}
     assert forbidden == (rooms | floors) - {f"shoal.{n}" for n in ("model", "disk", "release", "release.proof")}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"k": 5}, {"k": 6}),
+        ({"k": 5}, {"k": 5, "t": 0.25}),
+        ({"k": 5}, {"l": 5}),
+        ([1, 2], [1, 3]),
+        ([1, 2], [1, 2, 3]),
+        ([1, 2, 3], [1, 2]),
+        ([{"met": True}], [{"met": False}]),
+        ({"a": [1, {"b": [2.0]}]}, {"a": [1, {"b": [2.1]}]}),
+        ([], {}),
+        (1, True),
+        (1, 1.0),
+        (0.25, 0.2501),
+        ("5", 5),
+        (None, 0),
+    ],
+)
+def test_what_differs_anywhere_is_not_alike(one: object, other: object) -> None:
+    """Verify compares stated and counted numbers with it: lists and objects count with all that is in them."""
+    assert alike(one, one)
+    assert alike(other, other)
+    assert not alike(one, other)
+    assert not alike(other, one)

@@ -331,3 +331,11 @@ def test_without_a_list_of_opt_outs_none_is_confirmed(released: Path, tmp_path: 
     (tmp_path / "no.txt").write_text("a\n")
     with pytest.raises(TamperError, match="made without a list of people to leave out"):
         TableClaim(released).opt_outs(tmp_path / "no.txt", tmp_path / "r.private.json")
+
+
+def test_progress_rises_evenly_and_names_each_check(released: Path) -> None:
+    shown: list[tuple[float, str]] = []
+    found = verify(released, progress=lambda share, text: shown.append((share, text)))
+    names = [check.name for check in found.checks[1:]]
+    each = [(i / (len(names) + 1), f"checking {name}") for i, name in enumerate(names, start=1)]
+    assert shown == [(0.0, "reading the certificate"), *each]
