@@ -349,12 +349,14 @@ def test_recursive_diversity_of_one_value_limits_nothing() -> None:
     """The first value of a class is compared with all of them: 3 times the whole is always more."""
     share = np.array([0.5, 0.3, 0.2])
     assert req.RecursiveDiversity("ill", 3.0, 1).value_limit(share) is None
-    assert req.RecursiveDiversity("ill", 3.0, 2).value_limit(share) is not None
+    limit = req.RecursiveDiversity("ill", 3.0, 2).value_limit(share)
+    assert limit.first < 3.0 == pytest.approx(limit.first, rel=1e-6), "below c, not at it"
 
 
 @pytest.mark.parametrize(("delta", "factor"), [(1.5, math.exp(1.5)), (700.0, math.exp(700.0)), (800.0, math.exp(700.0))])
 def test_delta_disclosure_bounds_each_value_by_its_share(delta: float, factor: float) -> None:
     """Beyond e to the 700 a number has no room; no share of a class can reach that."""
     share = np.array([0.5, 0.3, 0.2])
-    limits = req.DeltaDisclosure("ill", delta).value_limit(share).limits
-    assert limits.tolist() == pytest.approx((factor * share).tolist(), rel=1e-12)
+    limit = req.DeltaDisclosure("ill", delta).value_limit(share)
+    assert limit.first < delta == pytest.approx(limit.first, rel=1e-6), "below delta, not at it"
+    assert limit.limits.tolist() == pytest.approx((factor * share).tolist(), rel=1e-12)

@@ -118,6 +118,9 @@ def test_value_order_is_total_and_numeric_where_all_are_numbers():
     assert value_order(["10", "9", "-1"]) == ["-1", "9", "10"]
     assert value_order(["1_0", "9"]) == ["1_0", "9"]
     assert value_order(["nan", "9"]) == ["9", "nan"]
+    assert value_order(["high", "low"], ["low", "high"]) == ["low", "high"]
+    assert value_order(["high", "other"], ["low", "high"]) == ["high", "other"], "an order that lacks a value orders none"
+    assert value_order(["a", "'a"], ["a"]) == ["'a", "a"], "nor does one in which two values have one place"
 
 
 def test_damaged_files_are_refused(tmp_path):
