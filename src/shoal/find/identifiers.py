@@ -59,14 +59,18 @@ _NO_DIGIT = re.compile(r"\D")
 
 
 def phone(text: str) -> bool:
-    """Whether a text is written like a telephone number; bands of amounts and dates are not.
+    """Whether a text is written like a telephone number; bands, dates and numbers filled with zeros are not.
 
-    >>> [phone(t) for t in ("+31 20 123 4567", "(020) 7946 0123", "555-123-4567", "45000-54999", "2020-01-31", "12345678")]
+    >>> [phone(t) for t in ("+31 20 123 4567", "(020) 7946 0123", "555-123-4567", "45000-54999", "2020-01-31", "000000084")]
     [True, True, True, False, False, False]
     """
     digits = _NO_DIGIT.sub("", text)
     return (
-        8 <= len(digits) <= 15 and _PHONE.fullmatch(text) is not None and not _BAND.fullmatch(text) and not _DATE.fullmatch(text)
+        8 <= len(digits) <= 15
+        and not text.startswith("000")
+        and _PHONE.fullmatch(text) is not None
+        and not _BAND.fullmatch(text)
+        and not _DATE.fullmatch(text)
     )
 
 
