@@ -262,7 +262,7 @@ def _headed(found: Topic, parts: int, words: tuple[str, ...]) -> Topic:
     """The topic of a name whose last word is what it names: the precinct of an arrest is a place, not an arrest."""
     if len(words) < 2 or parts > 1:
         return found
-    if found.key in ("crime", "name") and words[-1] not in word_set(NAMES, "place at the end"):
+    if found.key in ("crime", "name", "person_name") and words[-1] not in word_set(NAMES, "place at the end"):
         ends = (words[-1:], words[:1]) if found.key == "crime" else (words[1:],)  # victim age, age of the victim
         said = OF_A_PERSON if found.key == "crime" else NAMED_THINGS
         return next((of for end in ends if (of := _best(end)[0]) is not None and of.key in said), found)

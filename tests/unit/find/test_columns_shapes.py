@@ -359,3 +359,19 @@ def test_times_with_dots_and_numbers_filled_with_zeros() -> None:
     found = find_columns([ColumnFacts("Waktu", "text", times, one, 100), ColumnFacts("Elever", "text", filled, one * 3, 300)])
     assert (found[0].role, found[0].scale) == (Role.QUASI, Scale.DATE)
     assert found[1].topic != "phone"
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"), [("Nume_Sector", "industry"), ("nome da cidade", "place"), ("nume_mama", "person_name")]
+)
+def test_the_name_of_a_thing_names_no_person(name: str, topic: str) -> None:
+    found = topic_of(name)
+    assert found is not None
+    assert found.key == topic
+
+
+@pytest.mark.parametrize(("numbers", "role"), [(9, Role.UNDECIDED), (10, Role.DIRECT)])
+def test_words_under_the_name_of_a_telephone_are_no_numbers(numbers: int, role: Role) -> None:
+    values = [f"{6 + i % 3}-{i}" for i in range(numbers)] + [f"facil {'abcdefghijk'[i]}" for i in range(20 - numbers)]
+    column = ColumnFacts("SO celular", "text", values, np.full(20, 5, dtype=np.int64), 100)
+    assert find_column(column).role is role
