@@ -205,7 +205,7 @@ def _marked(
     roles = {facts.name: finding.role for facts, _, finding in made}
     unit = person_column([(facts, decision) for facts, decision, _ in made])
     event = _event_time(made) if unit is not None else None
-    alike = _like_the_key(made, unit) if unit is not None else frozenset()
+    alike = _like_the_key(made, unit)
     surnames = _beside_given_names(made)
     weight = next((facts.name for facts, decision, _ in made if decision.topic == "survey_weight"), None)
     out = []
@@ -236,20 +236,18 @@ def _marked(
     return tuple(out)
 
 
-def _like_the_key(made: list[tuple[ColumnFacts, Decision, ColumnFinding]], unit: str) -> frozenset[str]:
-    """Columns of whole numbers that no name explains and whose values repeat exactly as those of the key do: the same people."""
-    key = next(facts for facts, _, _ in made if facts.name == unit)
-    times = np.sort(key.counts)
-    if key.distinct < FEWEST_ROWS or key.distinct != len(times) or times[0] == times[-1]:
-        return frozenset()
+def _like_the_key(made: list[tuple[ColumnFacts, Decision, ColumnFinding]], unit: str | None) -> frozenset[str]:
+    """Columns that no name explains and whose values repeat exactly as those of the key, or of people's names, do."""
+    keys = [f for f, d, _ in made if f.name == unit or (d.topic == "person_name" and 2 * f.distinct <= f.filled)]
+    times = {np.sort(f.counts).tobytes() for f in keys if f.distinct == len(f.counts) >= FEWEST_ROWS and len(set(f.counts)) > 1}
     return frozenset(
         facts.name
         for facts, decision, _ in made
-        if facts.whole
+        if times
+        and (facts.whole or facts.kind == "text")
         and not decision.topic
         and decision.role is not Role.DIRECT
-        and len(facts.counts) == len(times)
-        and np.array_equal(np.sort(facts.counts), times)
+        and np.sort(facts.counts).tobytes() in times
     )
 
 

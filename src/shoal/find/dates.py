@@ -42,7 +42,7 @@ _FORMS = tuple(
         rf"{_Y}-{_M}-{_D}[-_]\d{{2}}-\d{{2}}(-\d{{2}})?",
         rf"{_D}\.{_M}\.",
         rf"{_Y} ?(q|t|quarter )[1-4]|(q|t)[1-4][ /-]?{_Y}",
-        r"([01]?\d|2[0-4])[:h][0-5]\d([:.][0-5]\d(\.\d+)?)?( ?[ap]\.?m\.?)?",
+        r"([01]?\d|2[0-4])[:h][0-5]\d([:.][0-5]\d(\.\d+)?)?( ?[ap]\.?m\.?)?|([01]?\d|2[0-3])(\.[0-5]\d){2}",
     )
 )
 _INSIDE = Pattern(
@@ -59,7 +59,7 @@ _COMPACT_LAST = Pattern(r"(0?[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(19|20)\d{2}|(0?[
 def written_as_date(text: str) -> bool:
     """Whether a text is a date, time or month as people and programs write it.
 
-    >>> [written_as_date(t) for t in ("2195-05-17 7:39", "03/06/1940", "12-Mar-98", "Mar 5, 2020", "5:07", "2019Q3", "45-54")]
+    >>> [written_as_date(t) for t in ("2195-05-17 7:39", "03/06/1940", "12-Mar-98", "Mar 5, 2020", "5:07", "17.51.16", "45-54")]
     [True, True, True, True, True, True, False]
     >>> [written_as_date(t) for t in ("2026/05/08 4:48 p. m. EEST", "2021. 11. 5 오후 3:12", "2023/5/1 上午 10:22:33 GMT+8")]
     [True, True, True]

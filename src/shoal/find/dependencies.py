@@ -320,12 +320,13 @@ def _by_keys(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[C
     out: dict[str, ColumnFinding] = {}
     inner.sort(key=lambda f: f.role is Role.QUASI)
     texts = functools.cache(lambda name: canonical_text(rows.values(name, COMPARED)).to_pylist())
-    lengths = np.array([_lengths(rows.values(y.name, LEAST_ROWS)) for y in outer]) if inner else np.zeros(0, dtype=np.int64)
-    left = MOST_KEYS
+    ends = functools.cache(lambda name: _ends(rows.values(name, LEAST_ROWS)))
+    held = np.array([ends(y.name) for y in outer]) if inner and outer else np.zeros((0, 3, 0), dtype=np.uint64)
+    distinct, left = np.array([y.distinct for y in outer]), MOST_KEYS
     for x in inner:
-        places = [i for i, y in enumerate(outer) if y.distinct >= x.distinct]
-        longer = _longer(_lengths(rows.values(x.name, LEAST_ROWS)), lengths[places[:left]]) if places and left else ()
-        for y in itertools.compress((outer[i] for i in places), longer):
+        places = np.flatnonzero(distinct >= x.distinct)
+        may = _may_hold(ends(x.name), held[places[:left]]) if len(places) and left else ()
+        for y in itertools.compress((outer[i] for i in places), may):
             if y.name not in out and key_inside(texts(x.name), texts(y.name)):
                 out[y.name] = _same_role(x, y, f"its values contain those of '{x.name}'", follows_from="")
         left -= len(places)
@@ -334,16 +335,23 @@ def _by_keys(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[C
     return tuple(out.get(f.name, f) for f in findings), left >= 0
 
 
-def _lengths(values: Any) -> npt.NDArray[np.integer]:
-    """Bytes of each text; 0 is missing."""
-    texts = canonical_text(values)
-    return np.where(is_missing(texts), 0, to_numpy(pc.binary_length(texts)))
+def _ends(values: Any) -> npt.NDArray[np.uint64]:
+    """Of each text its bytes, and the first and the last eight of them as a number; 0 bytes are missing."""
+    texts = [text.encode() if text else b"" for text in canonical_text(values).to_pylist()]
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    stop = np.cumsum(lengths)
+    data = np.frombuffer(b"".join([bytes(8), *texts, bytes(8)]), dtype=np.uint8)
+    first, last = (data[at[:, None] + step] for at, step in ((stop - lengths + 8, np.arange(8)), (stop + 7, -np.arange(8))))
+    return np.stack([lengths.astype(np.uint64), *(np.ascontiguousarray(ends).view("<u8")[:, 0] for ends in (first, last))])
 
 
-def _longer(keys: npt.NDArray[np.integer], longer: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
-    """For each column whether so many texts are longer than the key of their row that they may contain it."""
-    both = (keys > 0) & (longer > 0)
-    return np.asarray(np.sum(both & (longer > keys), axis=1) >= BY_CHANCE * np.sum(both, axis=1))
+def _may_hold(key: npt.NDArray[np.uint64], longer: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    """For each column whether so many texts are longer than the key of their row and have its ends that they may contain it."""
+    both = (key[0] > 0) & (longer[:, 0] > 0)
+    looked = np.uint64(2**64 - 1) >> (np.uint64(8) * (8 - np.clip(key[0], 1, 8)))  # the bytes that the key has
+    begins, ends = (((longer[:, at] ^ key[at]) & looked) == 0 for at in (1, 2))
+    inside = both & (longer[:, 0] > key[0]) & (begins | ends)
+    return np.asarray(np.sum(inside, axis=1) >= BY_CHANCE * np.sum(both, axis=1))
 
 
 def key_inside(keys: Sequence[str | None], longer: Sequence[str | None]) -> bool:

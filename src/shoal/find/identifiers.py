@@ -18,6 +18,7 @@ from shoal.find.dates import compact_date
 from shoal.find.finding import ColumnFacts, Evidence
 from shoal.find.vocabulary import alternatives, folded
 from shoal.kernels.text import Pattern
+from shoal.model.roles import NUMBERS
 
 MOST = 1_000
 """Distinct values looked at, evenly spread over all."""
@@ -43,7 +44,7 @@ def _shape(pattern: str) -> Callable[[str], bool]:
 
 def _bare(check: Callable[[str], bool], marks: str = r"[ .\-/]") -> Callable[[str], bool]:
     signs = Pattern(marks)
-    return lambda text: check(signs.sub("", text).upper())
+    return lambda text: check(text if text.isdigit() else signs.sub("", text).upper())
 
 
 _BAND = Pattern(r"[<>=\s]*\d+([.,]\d+)?\s*(-|–|to|bis|a|à)\s*[<>=\s]*\d+([.,]\d+)?")
@@ -54,15 +55,22 @@ _PHONE = Pattern(
 )
 
 
-def phone(text: str) -> bool:
-    """Whether a text is written like a telephone number; bands of amounts and dates are not.
+_NO_DIGIT = re.compile(r"\D")
 
-    >>> [phone(t) for t in ("+31 20 123 4567", "(020) 7946 0123", "555-123-4567", "45000-54999", "2020-01-31", "12345678")]
+
+def phone(text: str) -> bool:
+    """Whether a text is written like a telephone number; bands, dates and numbers filled with zeros are not.
+
+    >>> [phone(t) for t in ("+31 20 123 4567", "(020) 7946 0123", "555-123-4567", "45000-54999", "2020-01-31", "000000084")]
     [True, True, True, False, False, False]
     """
-    digits = re.sub(r"\D", "", text)
+    digits = _NO_DIGIT.sub("", text)
     return (
-        8 <= len(digits) <= 15 and _PHONE.fullmatch(text) is not None and not _BAND.fullmatch(text) and not _DATE.fullmatch(text)
+        8 <= len(digits) <= 15
+        and not text.startswith("000")
+        and _PHONE.fullmatch(text) is not None
+        and not _BAND.fullmatch(text)
+        and not _DATE.fullmatch(text)
     )
 
 
@@ -104,8 +112,8 @@ FORMS: tuple[Form, ...] = (
 )
 
 
-SHORTEST = 6
-"""Characters that the shortest identifier of any form has (a@b.cc); columns of shorter values are not looked at one by one."""
+SHORTEST, FEWEST_DIGITS = 6, 9
+"""Characters of the shortest identifier of any form (a@b.cc) and of digits alone; shorter values are not looked at one by one."""
 
 
 def spread(values: Sequence[str], most: int = MOST) -> list[str]:
@@ -117,7 +125,7 @@ def spread(values: Sequence[str], most: int = MOST) -> list[str]:
 def identifier_form(values: Sequence[str], kind: str) -> tuple[Form, Evidence] | None:
     """The form of identifier that the values have, with the share that has it; None where they have none."""
     looked = spread(values) if kind in ("text", "other", "integer") else []
-    if not looked or max(map(len, looked)) < SHORTEST:
+    if not looked or max(map(len, looked)) < (FEWEST_DIGITS if kind == "integer" else SHORTEST):
         return None
     for form in FORMS:
         if kind == "integer" and not form.by_chance:
@@ -179,6 +187,8 @@ def street_addresses(values: Sequence[str]) -> bool:
 LONG = 8
 """Digits from which numbers of the same length are taken for numbers of people or things."""
 LEAST_VALUES, LEAST_SHARE, SAME_LENGTH = 20, 0.1, 0.95
+EXACT = 1e15
+"""Whole numbers below it are written out as their digits."""
 ROUND = 0.25
 """Share of multiples of ten above which long numbers are amounts: one in ten is by chance."""
 FEWEST_PLACES, NAMED_PLACES, MOST_PLACES, PLACED = 4, 3, 8, 0.8
@@ -191,6 +201,8 @@ def long_numbers(facts: ColumnFacts) -> bool:
     """Whether a column holds long whole numbers of one length, of many different values, few of them round and none a date."""
     if not facts.whole or facts.distinct < LEAST_VALUES or facts.distinct < LEAST_SHARE * facts.filled:
         return False
+    if facts.kind in NUMBERS and facts.numbers is not None and np.abs(facts.numbers).max() < 10 ** (LONG - 1):
+        return False
     digits = [v.removesuffix(".0").lstrip("-") for v in spread(facts.values)]
     length, n = Counter(map(len, digits)).most_common(1)[0]
     if length < LONG or n < SAME_LENGTH * len(digits):
@@ -201,6 +213,9 @@ def long_numbers(facts: ColumnFacts) -> bool:
 
 def rounded(facts: ColumnFacts) -> bool:
     """Whether more of the whole numbers are multiples of ten than chance would make, as amounts are."""
+    if facts.kind in NUMBERS and facts.whole and facts.numbers is not None and np.abs(facts.numbers).max() < EXACT:
+        looked = facts.numbers[:: max(1, len(facts.values) // MOST)]
+        return int(np.count_nonzero(looked % 10 == 0)) > ROUND * len(looked)
     digits = [v.removesuffix(".0") for v in spread(facts.values)]
     return sum(v.endswith("0") for v in digits) > ROUND * len(digits)
 

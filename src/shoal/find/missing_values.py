@@ -176,7 +176,8 @@ def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str
 
 
 _REPEATED_NUMBERS = np.array(
-    [int(d * n) for d in "56789" for n in range(1, 7)] + [int("9" * n + d) for n in range(1, 6) for d in "5678"], dtype=np.float64
+    sorted({int(d * n) for d in "56789" for n in range(1, 7)} | {int("9" * n + d) for n in range(1, 6) for d in "5678"}),
+    dtype=np.float64,
 )
 
 
@@ -190,8 +191,8 @@ def _only_amounts(facts: ColumnFacts) -> bool:
     numbers = facts.numbers
     if facts.kind not in NUMBERS or numbers is None or len(numbers) < 3 or not np.all(np.isfinite(numbers)):
         return False
-    repeated = np.isin(numbers, _REPEATED_NUMBERS) if facts.whole else np.zeros(len(numbers), dtype=np.bool_)
-    if repeated.any():
+    repeated = numbers == _REPEATED_NUMBERS[np.searchsorted(_REPEATED_NUMBERS[:-1], numbers)]
+    if facts.whole and repeated.any():
         rest = numbers[~repeated]
         if len(rest) <= FEW_CODES or float(numbers[repeated].max()) >= NEAR * float(rest.max()):
             return False

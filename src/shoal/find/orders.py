@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 
 from shoal.find.dates import CACHED, MONTHS, WEEKDAYS
 from shoal.find.name_words import inflected
-from shoal.find.vocabulary import folded, ranked, sections, word_set
+from shoal.find.vocabulary import folded, ranked, sections, texts, word_set
 from shoal.kernels.text import Pattern
 
 KINDS = (
@@ -125,7 +125,7 @@ def _plain(text: str) -> str:
 _RAW = frozenset(word for rungs in LADDERS.values() for rung in rungs for word in rung if "_" in word)
 
 
-_SCHOOLING = {section: Pattern("|".join(entry.text for entry in entries)) for section, entries in sections("schooling").items()}
+_SCHOOLING = {section: Pattern("|".join(texts("schooling", section))) for section in sections("schooling")}
 _UNFINISHED, _FINISHED = _SCHOOLING.pop("not finished"), _SCHOOLING.pop("finished")
 _HEIGHTS = tuple((float(height), pattern) for height, pattern in _SCHOOLING.items())
 """Heights of schooling with what says so, in the order in which they are tried; the last: never went to school."""

@@ -14,7 +14,7 @@ from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 from shoal.find.name_words import opaque, pieces, raw_words, telling, words_of
-from shoal.find.vocabulary import folded, phrases, sections, word_set
+from shoal.find.vocabulary import folded, phrases, texts, word_set
 from shoal.model.roles import Role
 
 NAMES = "column_names"
@@ -46,7 +46,7 @@ class Topic:
 
 def _of_people(key: str) -> list[tuple[str, ...]]:
     """Every word for a person with every word for a name or number: patient name, id of a customer, clientnr."""
-    people = [entry.text for entry in sections(NAMES)["person"]]
+    people = texts(NAMES, "person")
     if key == "person_name":
         return [way for person in people for name in word_set(NAMES, "person: name") for way in ((person, name), (name, person))]
     behind, before, joined = (word_set(NAMES, f"person: number {where}") for where in ("behind", "before", "joined"))
@@ -262,7 +262,7 @@ def _headed(found: Topic, parts: int, words: tuple[str, ...]) -> Topic:
     """The topic of a name whose last word is what it names: the precinct of an arrest is a place, not an arrest."""
     if len(words) < 2 or parts > 1:
         return found
-    if found.key in ("crime", "name") and words[-1] not in word_set(NAMES, "place at the end"):
+    if found.key in ("crime", "name", "person_name") and words[-1] not in word_set(NAMES, "place at the end"):
         ends = (words[-1:], words[:1]) if found.key == "crime" else (words[1:],)  # victim age, age of the victim
         said = OF_A_PERSON if found.key == "crime" else NAMED_THINGS
         return next((of for end in ends if (of := _best(end)[0]) is not None and of.key in said), found)

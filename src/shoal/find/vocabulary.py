@@ -11,7 +11,6 @@ import re
 import unicodedata
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 DATA = Path(__file__).parent / "data"
 
@@ -40,13 +39,6 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", text).casefold().translate(_FOLDING))
 
 
-class Entry(NamedTuple):
-    """One line of a list: its text, and the tag behind the tab (empty if there is none)."""
-
-    text: str
-    tag: str = ""
-
-
 @cache
 def _files() -> dict[str, list[Path]]:
     """The files of each list, by name, in the order of the languages."""
@@ -58,38 +50,40 @@ def _files() -> dict[str, list[Path]]:
 
 
 @cache
-def sections(name: str) -> dict[str, tuple[Entry, ...]]:
-    """The entries of a list by section, all languages together.
+def sections(name: str) -> dict[str, list[str]]:
+    """The lines of a list by section, all languages together: a text, or a text and its tag with a tab between them.
 
-    >>> Entry("avril", "4") in sections("calendar")["month"]
+    >>> "avril\\t4" in sections("calendar")["month"]
     True
     """
-    out: dict[str, list[Entry]] = {}
-    for file in _files().get(f"{name}.txt", ()):
-        entries: list[Entry] = []
-        for line in folded(file.read_text(encoding="utf-8")).split("\n"):
-            if not line or line.startswith("# "):
-                continue
-            if line[0] == "[" and line[-1] == "]":
-                entries = out.setdefault(line[1:-1], [])
-            else:
-                entries.append(Entry(*line.split("\t", 1)))
-    return {section: tuple(entries) for section, entries in out.items()}
+    out: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in folded("\n".join(file.read_text(encoding="utf-8") for file in _files().get(f"{name}.txt", ()))).split("\n"):
+        if line[:1] == "[" and line[-1] == "]":
+            lines = out.setdefault(line[1:-1], [])
+        elif line and line[:2] != "# ":
+            lines.append(line)
+    return out
+
+
+def texts(name: str, section: str) -> list[str]:
+    """The texts of a section, without their tags."""
+    return [line.partition("\t")[0] for line in sections(name)[section]]
 
 
 @cache
 def word_set(name: str, section: str) -> frozenset[str]:
-    """The texts of a section.
+    """The texts of a section, each once.
 
     >>> "samedi" in word_set("calendar", "weekday")
     True
     """
-    return frozenset(entry.text for entry in sections(name)[section])
+    return frozenset(texts(name, section))
 
 
 def tagged(name: str, section: str) -> dict[str, str]:
     """The texts of a section with their tags."""
-    return dict(sections(name)[section])
+    return {text: tag for text, _, tag in (line.partition("\t") for line in sections(name)[section])}
 
 
 def ranked(name: str, section: str) -> tuple[tuple[str, ...], ...]:
@@ -99,14 +93,15 @@ def ranked(name: str, section: str) -> tuple[tuple[str, ...], ...]:
     [(True, False), (False, True)]
     """
     out: dict[int, list[str]] = {}
-    for text, tag in sections(name)[section]:
+    for line in sections(name)[section]:
+        text, _, tag = line.partition("\t")
         out.setdefault(int(tag), []).append(text)
     return tuple(tuple(out[rank]) for rank in sorted(out))
 
 
 def phrases(name: str, section: str) -> tuple[tuple[str, ...], ...]:
     """The texts of a section, each as its words: ``("date", "birth")``, ``("educ*",)``, ``("=class",)``."""
-    return tuple(tuple(entry.text.split()) for entry in sections(name)[section])
+    return tuple(tuple(text.split()) for text in texts(name, section))
 
 
 def alternatives(name: str, *names_of_sections: str) -> str:
@@ -115,8 +110,8 @@ def alternatives(name: str, *names_of_sections: str) -> str:
     >>> bool(re.fullmatch(alternatives("quantities", "below"), "less than"))
     True
     """
-    texts = {entry.text for section in names_of_sections for entry in sections(name)[section]}
-    return "|".join(map(re.escape, sorted(texts, key=lambda text: (-len(text), text))))
+    found = {text for section in names_of_sections for text in texts(name, section)}
+    return "|".join(map(re.escape, sorted(found, key=lambda text: (-len(text), text))))
 
 
 def word_pattern(name: str, section: str) -> str:
@@ -128,7 +123,7 @@ def word_pattern(name: str, section: str) -> str:
     >>> [bool(pattern.match(text)) for text in ("never-married", "unmarried couple", "verwitwet")]
     [True, False, True]
     """
-    entries = sorted(entry.text for entry in sections(name)[section])
+    entries = sorted(texts(name, section))
     whole = [re.escape(text[1:]) for text in entries if text[0] == "="]
     inside = [_inside(text) for text in entries if text[0] != "="]
     ways = ([rf"(?:{'|'.join(whole)})\Z"] if whole else []) + ([rf".*\b(?:{'|'.join(inside)})"] if inside else [])

@@ -431,3 +431,18 @@ def test_an_old_stata_file_in_another_code_page_is_asked_about(tmp_path: Path) -
             with pytest.raises(UnreadableError, match="encoding=cp1250"):
                 counted(file, "town")
         assert counted(file, "town", **({"encoding": page} if asked else {})) == {word: 20, "Ede": 20}
+
+
+@pytest.mark.parametrize(("first", "names"), [("6.2.2003", "column1"), ("born", "Anna")])
+def test_a_first_record_with_a_day_above_days_is_not_taken_for_names(tmp_path: Path, first: str, names: str) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text(
+        f"Anna,{first},2\n" + "".join(f"Ben{'abc'[i % 3]},{i + 1}.9.2000,{i % 2}\n" for i in range(28)), encoding="utf-8"
+    )
+    assert shoal.open(file).schema.names[0] == names
+
+
+def test_days_above_counts_are_names(tmp_path: Path) -> None:
+    file = tmp_path / "cases.csv"
+    file.write_text("place,1/22/20,1/23/20\n" + "".join(f"P{'abc'[i % 3]},{i},{i * 2}\n" for i in range(28)), encoding="utf-8")
+    assert shoal.open(file).schema.names == ("place", "1/22/20", "1/23/20")

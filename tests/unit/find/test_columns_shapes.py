@@ -331,3 +331,47 @@ def test_a_column_under_a_name_that_says_nothing_is_never_published(shape: str, 
         table |= {"age": [18 + i * i * 31 % 71 for i in range(500)], "sex": ["fm"[i * i % 13 % 2] for i in range(500)]}
     role = shoal.inspect(table).columns[0].role
     assert role not in (Role.INSENSITIVE, Role.SENSITIVE) or len({*values}) == 1
+
+
+def test_a_code_beside_names_that_repeats_as_they_do_is_a_number_of_the_same_people() -> None:
+    times = np.arange(2, 32)
+    names = [f"{given} {family}" for given in ("Anna", "Peter", "Maria", "David", "Laura") for family in
+             ("Miller", "Novak", "Rossi", "Silva", "Kowalski", "Jensen")]  # fmt: skip
+    people = ColumnFacts("nama", "text", names, times, int(times.sum()))
+    codes = ColumnFacts("kode", "text", [f"{n % 7}.{n}{'xyz'[n % 3]}" for n in range(30)], times[::-1], int(times.sum()))
+    other = ColumnFacts(
+        "thing", "text", [f"{n}.{'xyz'[n % 3]}{n % 5}" for n in range(30)], times + (times == 9), int(times.sum()) + 1
+    )
+    assert [f.role for f in find_columns([people, codes, other])] == [Role.DIRECT, Role.DIRECT, Role.UNDECIDED]
+
+
+@pytest.mark.parametrize(("first", "role"), [(18, Role.QUASI), (19, Role.UNDECIDED)])
+def test_bands_that_begin_where_those_of_ages_do_are_ages_under_any_name(first: int, role: Role) -> None:
+    bands = [f"{first}–24", "25–34", "35–44"]
+    found = find_columns([ColumnFacts("Pregunta_2", "text", bands, np.array([30, 40, 30]), 100)])[0]
+    assert found.role is role
+
+
+def test_times_with_dots_and_numbers_filled_with_zeros() -> None:
+    times = [f"{i % 24:02}.{i % 60:02}.{i * 7 % 60:02}" for i in range(100)]
+    filled = [f"{i * 31:09}" for i in range(1, 101)]
+    one = np.ones(100, dtype=np.int64)
+    found = find_columns([ColumnFacts("Waktu", "text", times, one, 100), ColumnFacts("Elever", "text", filled, one * 3, 300)])
+    assert (found[0].role, found[0].scale) == (Role.QUASI, Scale.DATE)
+    assert found[1].topic != "phone"
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"), [("Nume_Sector", "industry"), ("nome da cidade", "place"), ("nume_mama", "person_name")]
+)
+def test_the_name_of_a_thing_names_no_person(name: str, topic: str) -> None:
+    found = topic_of(name)
+    assert found is not None
+    assert found.key == topic
+
+
+@pytest.mark.parametrize(("numbers", "role"), [(9, Role.UNDECIDED), (10, Role.DIRECT)])
+def test_words_under_the_name_of_a_telephone_are_no_numbers(numbers: int, role: Role) -> None:
+    values = [f"{6 + i % 3}-{i}" for i in range(numbers)] + [f"facil {'abcdefghijk'[i]}" for i in range(20 - numbers)]
+    column = ColumnFacts("SO celular", "text", values, np.full(20, 5, dtype=np.int64), 100)
+    assert find_column(column).role is role

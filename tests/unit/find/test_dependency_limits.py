@@ -15,7 +15,8 @@ from shoal.find.dependencies import (
     SomeRows,
     _days,
     _depends,
-    _longer,
+    _ends,
+    _may_hold,
     _ranked,
     _Screen,
     _some,
@@ -426,10 +427,18 @@ def test_whole_numbers_are_coded_in_order(kind: Any, last: int, gaps: tuple[int,
 
 
 @pytest.mark.parametrize(("more", "may"), [(25, True), (24, False)])
-def test_texts_are_compared_if_half_of_them_are_longer_than_the_key(more: int, may: bool) -> None:
-    keys = np.full(60, 3)
-    keys[50:] = 0  # rows without a key do not count
-    assert _longer(keys, np.where(np.arange(60) < more, 4, 3)[None]).tolist() == [may]
+@pytest.mark.parametrize("longer", ["{}-b", "b-{}"])
+@pytest.mark.parametrize("key", ["k{:02}", "a key of more than eight bytes é{:02}"])
+def test_texts_are_compared_if_half_of_them_hold_the_key_at_one_end(more: int, may: bool, longer: str, key: str) -> None:
+    keys = [key.format(i) if i < 50 else None for i in range(60)]  # rows without a key do not count
+    texts = [longer.format(k) if i < more else f"{k}"[::-1] for i, k in enumerate(keys)]
+    assert _may_hold(_ends(pa.array(keys)), _ends(pa.array(texts))[None]).tolist() == [may]
+
+
+def test_texts_are_not_compared_with_a_key_that_is_as_long_or_stands_in_the_middle() -> None:
+    keys = [f"k{i:02}" for i in range(60)]
+    for texts in (keys, [f"-{k}-" for k in keys], [k[:2] for k in keys]):
+        assert _may_hold(_ends(pa.array(keys)), _ends(pa.array(texts))[None]).tolist() == [False]
 
 
 @pytest.mark.parametrize(("rows", "compared"), [(4_000, 4_000), (4_001, 4_000)])

@@ -79,8 +79,8 @@ def test_no_word_of_a_language_means_something_of_another_role_elsewhere() -> No
     """All languages are merged: a word without accents must not be a position in one and a wage in another (lon, lön)."""
     roles: dict[str, set[str]] = {}
     for topic in TOPICS:
-        for entry in vocabulary.sections("column_names")[topic.key]:
-            roles.setdefault(entry.text, set()).add(topic.role.value)
+        for word in vocabulary.texts("column_names", topic.key):
+            roles.setdefault(word, set()).add(topic.role.value)
     merged = {word for word, found in roles.items() if len(found) > 1}
     long_lists = ("all", "de", "en", "es", "fr", "it", "nl", "pt")
     new = [f for f in FILES if f.stem == "column_names" and f.parent.name not in long_lists]

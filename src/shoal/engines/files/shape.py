@@ -198,15 +198,21 @@ def beside(names: Row, body: Sequence[Row]) -> bool:
 def first_is_record(rows: Sequence[Row]) -> bool:
     """Whether the first row of a sheet is a record: it holds a number or date, and no word stands above numbers.
 
-    Years beside words may be names, as those of a table of counts are, unless years stand below them too.
+    Years and days beside words may be names, as those of a table of counts are, unless years or days stand below them too.
 
     >>> first_is_record([[3.0, "Anna"], [4.0, "Ben"]]), first_is_record([["no", "who"], [4.0, "Ben"]])
     (True, False)
     >>> first_is_record([["town", "2001"], ["A", "12"]]), first_is_record([["Anna", "1990"], ["Ben", "1985"]])
     (False, True)
+    >>> first_is_record([["town", "1/2/20"], ["A", "12"]]), first_is_record([["Anna", "6.2.2003"], ["Ben", "9.11.2000"]])
+    (False, True)
     """
     first, below = rows[0], rows[1 : HEAD_ROWS + 1]
     numbers = [isinstance(c, int | float | date) or VALUE.fullmatch(text_of(c)) is not None for c in first]
+    numbers = [
+        number or (kind_of(c) == "date" and {kind_of(r[i]) for r in below if len(r) > i} - {""} == {"date"})
+        for i, (c, number) in enumerate(zip(first, numbers, strict=True))
+    ]
     held = [[c, *(r[i] for r in below if len(r) > i and text_of(r[i]))] for i, c in enumerate(first) if numbers[i]]
     years = all(_is_year(column[0]) and not all(map(_is_year, column[1:])) for column in held)
     if not below or not any(numbers) or (years and not all(numbers)):

@@ -243,6 +243,8 @@ def _named_direct(view: ColumnView, topic: Topic) -> Decision | None:
                 Role.QUASI, "its name says address, but it has few values: a kind of place", 0.6, "place", None, Scale.NOMINAL
             )
         return Decision(Role.UNDECIDED, f"its name says {topic.says}, but it has few values", 0.0, "", None, None)
+    if topic.key in ("phone", "fax") and 2 * sum(any(map(str.isdigit, v)) for v in facts.values) < len(facts.values):
+        return Decision(Role.UNDECIDED, f"its name says {topic.says}, but its values are words", 0.0, "", None, None)
     return _direct(topic)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from shoal.find.bands import band_order, lower_end
 from shoal.find.finding import ColumnFacts, Evidence, Scale
 from shoal.find.identifiers import street_addresses
 from shoal.find.name_words import opaque
@@ -97,6 +100,8 @@ def by_shape(view: ColumnView) -> Decision | None:
         )
     if facts.numbers is not None and _ages(facts) and opaque(facts.name):
         return Decision(Role.QUASI, "its values are those of ages", 0.7, "age", 3, Scale.NUMBER)
+    if facts.kind == "text" and _age_bands(facts.values):
+        return Decision(Role.QUASI, "its values are bands as of ages", 0.7, "age", 3, Scale.ORDERED)
     if view.guess.scale is Scale.NUMBER and amounts(facts):
         return Decision(
             Role.SENSITIVE, "its values are large and round, like amounts of money", 0.6, "income", None, Scale.NUMBER
@@ -111,6 +116,20 @@ def _ages(facts: ColumnFacts) -> bool:
         return False
     low, high = float(np.min(numbers)), float(np.max(numbers))
     return -1 <= low <= 25 and 60 <= high <= 120 and facts.distinct >= 0.7 * (high - low + 1)
+
+
+_TURNS, FEWEST_TURNS, OLDEST = frozenset((18, 25, 35, 45, 55, 65)), 3, 100
+"""Ages at which questionnaires begin a band, how many of them ages show, and the highest."""
+
+
+def _age_bands(values: Sequence[str]) -> bool:
+    """Whether texts are bands that begin where those of ages do.
+
+    >>> _age_bands(["18–24", "25–34", "35–44", "55+"]), _age_bands(["0-9", "10-19", "20-29"]), _age_bands(["25-34", "35-44"])
+    (True, False, False)
+    """
+    begins = [end[0] for v in band_order(values) if (end := lower_end(v)) is not None]
+    return len(_TURNS.intersection(begins)) >= FEWEST_TURNS and min(begins) >= 0 and max(begins) < OLDEST
 
 
 _WEIGHT_WORDS, _BIRTH_WORDS = word_set("column_names", "weight"), word_set("column_names", "weight: at birth")

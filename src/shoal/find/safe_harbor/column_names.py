@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from shoal.find.name_words import raw_words, words_of
 from shoal.find.topics import expanded, found_in
-from shoal.find.vocabulary import folded, sections, tagged, word_set
+from shoal.find.vocabulary import folded, phrases, sections, tagged, word_set
 
 LIST = "safe_harbor"
 _PARTS = {word: int(most) for word, most in tagged(LIST, "part of a date").items()}
@@ -18,10 +18,10 @@ _AGE_ONLY = word_set(LIST, "age only")
 
 
 _SPLIT = [
-    (int(section.removeprefix("class ")), tuple(entry.text.split()))
-    for section, entries in sections(LIST).items()
+    (int(section.removeprefix("class ")), words)
+    for section in sections(LIST)
     if section.startswith("class ")
-    for entry in entries
+    for words in phrases(LIST, section)
 ]
 _BEGINNINGS = [(item, pattern) for item, pattern in _SPLIT if pattern[0].endswith("*")]
 _PATTERNS: dict[str, list[tuple[int, tuple[str, ...]]]] = {}

@@ -23,7 +23,7 @@ from shoal.find.people import holds_name
 from shoal.find.safe_harbor import column_names as words
 from shoal.find.safe_harbor.coarse import OLDEST
 from shoal.find.topics import TOPICS, Topic, topic_of
-from shoal.find.vocabulary import folded, sections, word_set
+from shoal.find.vocabulary import folded, sections, texts, word_set
 from shoal.kernels.text import Pattern
 from shoal.model.roles import Role
 
@@ -51,10 +51,10 @@ _LISTS = ("values", "orders", "missing", "quantities", "places")
 @cache
 def _known() -> tuple[frozenset[str], frozenset[str]]:
     """Words of values that stand alone in the word lists, and beginnings of such words."""
-    texts = {entry.text for name in _LISTS for entries in sections(name).values() for entry in entries}
+    words = {text for name in _LISTS for section in sections(name) for text in texts(name, section)}
     patterns = (pattern for topic in TOPICS if _tells_nobody(topic) for pattern in topic.patterns)
-    texts |= {part for pattern in patterns for part in pattern if part[0] != "*" and len(part) > 2}
-    parts = {part for text in texts for part in re.split(r"[^\w*]+", text.lstrip("=")) if part}
+    words |= {part for pattern in patterns for part in pattern if part[0] != "*" and len(part) > 2}
+    parts = {part for text in words for part in re.split(r"[^\w*]+", text.lstrip("=")) if part}
     return frozenset(p for p in parts if p[-1] != "*"), frozenset(p[:-1] for p in parts if p[-1] == "*" and len(p) > 3)
 
 
