@@ -233,8 +233,8 @@ def order_of_groups(pairs: Any, order: Sequence[str] = ()) -> tuple[str, ...]:
     ('1 to 2', '2', '10')
     """
     places = {text: (0, float(i), "") for i, text in enumerate(order)}
-    values, value_of = _numbered(pairs["was"])
-    labels, label_of = _numbered(pairs["is"])
+    values, value_of = _places(pairs["was"])
+    labels, label_of = _places(pairs["is"])
     at = [places.get(value, natural(value)) for value in values]
     rank = {place: i for i, place in enumerate(sorted(set(at)))}
     known, there = (value_of >= 0) & (label_of >= 0), set(values)
@@ -246,7 +246,7 @@ def order_of_groups(pairs: Any, order: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(labels[i] for i in sorted(said, key=lambda i: (low[i], high[i], labels[i])))
 
 
-def _numbered(texts: Any) -> tuple[list[str], npt.NDArray[Any]]:
+def _places(texts: Any) -> tuple[list[str], npt.NDArray[Any]]:
     """The different texts and the place of each row among them; −1 for a missing one."""
     encoded = texts.combine_chunks().dictionary_encode()
     return encoded.dictionary.to_pylist(), positions(encoded.indices)
