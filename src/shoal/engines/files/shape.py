@@ -16,6 +16,7 @@ from shoal.engines.files.layout import (
     HEAD_ROWS,
     MISSING_WORDS,
     VALUE,
+    VARIABLES,
     YEAR,
     Row,
     column_of_numbers,
@@ -28,6 +29,8 @@ from shoal.engines.files.layout import (
 _DATE = re.compile(r"\d{4}[-./]\d\d?[-./]\d\d?([ T]\d\d?:.*)?|\d\d?[-./]\d\d?[-./]\d{2,4}")
 FEWEST_LOOKED_AT, LOOKED_AT, CELLS = 20, 500, 50_000
 """Rows by which the shape is judged: so many, or as many as have so many cells, but not fewer than the first number."""
+FEWEST_NUMBERS = 3
+"""Numbers in a row of a file without names, more than which may be the values of one column."""
 FEWEST_PAIRS = 4
 """Names and values, one pair in a line, from which they are not a table."""
 
@@ -81,8 +84,31 @@ def transposed(names: Row, body: Sequence[Row]) -> bool:
     columns = [{k[i] for k in kinds if len(k) > i} - {""} for i in range(width)]
     if sum(len(c) > 1 for c in columns) >= 0.9 * width and sum(len({*k} - {""}) < 2 for k in kinds) >= 0.9 * len(kinds):
         return True
+    if all(c <= {"text"} for c in columns):
+        return _named(names, first) or _recur_in_rows(names, body)
+    if not all(c <= {"number"} for c in columns) or not _ranges_differ(body):
+        return False
     numbered = numbers_columns(names[1:]) and len(body) < len(names)
-    return numbered and all(c <= {"number"} for c in columns) and _ranges_differ(body)
+    apart = not names and len(body) > 2 and width > FEWEST_NUMBERS
+    return numbered or apart or _named(names, first)
+
+
+def _named(names: Row, first: Sequence[str]) -> bool:
+    """Whether the first column holds names of columns, and the row of names does not."""
+    known = sum(t.casefold() in VARIABLES for t in first)
+    return known > 1 and 2 * known >= len(first) and not any(text_of(n).casefold() in VARIABLES for n in names[1:])
+
+
+def _recur_in_rows(names: Row, body: Sequence[Row]) -> bool:
+    """Whether words recur inside rows and never below one another: at least two rows have some twice, and no two share one.
+
+    >>> _recur_in_rows([], [["a", "f", "m", "f", "m"], ["b", "x", "y", "z", "x"], ["c", "1a", "2a", "3a", "4a"]])
+    True
+    """
+    rows = [[t for c in r[1:] if (t := text_of(c))] for r in (*([names] if names else ()), *body)]
+    sets = [{*r} for r in rows]
+    twice = sum(len(r) > len(one) for r, one in zip(rows, sets, strict=True))
+    return len(rows) > 2 and min(map(len, rows)) > 3 and twice > 1 and sum(map(len, sets)) == len(set().union(*sets))
 
 
 def _pairs(names: Row, body: Sequence[Row], kinds: Sequence[str]) -> bool:

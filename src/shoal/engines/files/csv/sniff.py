@@ -235,7 +235,8 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     if len(rows[0]) == 1 and "delimiter" not in options and several_in_one([r[0] for r in rows]):
         raise UnreadableError(
             f"the lines of '{path.name}' look as if they had several fields, but no sign divides them evenly.",
-            hint="Pass the sign: --read delimiter=SIGN. If the file has one column, pass --read delimiter=,.",
+            hint="Pass the sign: --read delimiter=SIGN. Cut columns of fixed width in a spreadsheet program (Text to Columns). "
+            "If the file has one column, pass --read delimiter=,.",
         )
     ended = not blanks and _delimiter_behind_names(rows)
     rows = [r[:-1] if len(r) > len(rows[-1]) else r for r in rows] if ended else rows
