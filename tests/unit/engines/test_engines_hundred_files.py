@@ -277,6 +277,49 @@ ASKED: dict[str, tuple[str, str]] = {
 }
 
 
+VALUES: dict[str, tuple[list[str], list[Any]]] = {
+    "days of East Asia": (
+        ["2020年5月1日", "平成30年12月24日", "令和元年7月3日", "民國109年1月2日", "2020년 5월 6일", "昭和62年1月2日"],
+        [(2020, 5, 1), (2018, 12, 24), (2019, 7, 3), (2020, 1, 2), (2020, 5, 6), (1987, 1, 2)],
+    ),
+    "months of East Asia": (["2020年5月", "2021年12月"], ["2020年5月", "2021年12月"]),
+    "a day that does not exist": (["2020年2月30日", "2020年5月1日"], ["2020年2月30日", "2020年5月1日"]),
+    "blanks between thousands": (["1 200,50", "900,00", "12 100,25"], [1200.5, 900, 12100.25]),
+    "blanks inside numbers of people": (["123 456", "980 123"], ["123 456", "980 123"]),
+    "crowns behind": (["1.200,50 kr", "900,00 kr"], [1200.5, 900]),
+    "dollars of Hong Kong": (["HK$1,200.50", "HK$900.00"], [1200.5, 900]),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_in_the_writing_of_a_country(tmp_path: Path, name: str) -> None:
+    written, values = VALUES[name]
+    (tmp_path / "t.csv").write_text(
+        text([["who", "what"], *([f"p{i}", v] for i, v in enumerate(written))], ";"), encoding="utf-8"
+    )
+    with shoal.open(tmp_path / "t.csv") as table:
+        found = [row["what"] for batch in table.scan() for row in batch.to_pylist()]
+    assert [
+        (v.year, v.month, v.day) if isinstance(v, dt.date) else float(v) if isinstance(v, decimal.Decimal) else v for v in found
+    ] == values
+
+
+def test_a_late_day_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    rows = [["who", "born"], *([f"p{i}", f"平成{1 + i % 30}年5月1日"] for i in range(30_000)), ["q", "平成30年2月30日"]]
+    (tmp_path / "t.csv").write_text(text(rows), encoding="utf-8")
+    with pytest.raises(UnreadableError, match="record 30001"):
+        opened(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("what", "told"), [("1.23E+15", "digits are lost"), ("1.23e+15", ""), ("1.23E+03", ""), ("a\0b", "zero bytes")]
+)
+def test_what_texts_have_lost_is_told(tmp_path: Path, what: str, told: str) -> None:
+    (tmp_path / "t.csv").write_text(text([NAMES, *with_town(what)]), encoding="utf-8", newline="")
+    repairs = opened(tmp_path / "t.csv")[2]
+    assert (told in " ".join(repairs)) if told else not repairs
+
+
 TABLES = {
     "years of towns": ("town,2019,2020,2021\nEde,100,101,102\nGoes,900,905,910\nBreda,40,42,41\n", 3),
     "months of towns": ("town,jan,feb,mar\nEde,100,101,102\nGoes,900,905,910\nBreda,40,42,41\n", 3),
