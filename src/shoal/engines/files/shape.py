@@ -207,8 +207,14 @@ def stacked(rows: Sequence[Row]) -> bool:
 def beside(names: Row, body: Sequence[Row]) -> bool:
     """Whether another table stands beside the first: names behind an empty column, over less than half or twice as many rows.
 
+    Or over as many, if it begins with a column of different words as the first does: names of its own records.
+
     >>> beside(["a", "b", "", "c", "d"], [["x", 1, "", "u", 3], ["y", 2, "", "", ""], ["z", 4, "", "", ""]])
     True
+    >>> beside(["a", "b", "", "c", "d"], [["x", 1, "", "u", 3], ["y", 2, "", "v", 4], ["z", 4, "", "w", 5]])
+    True
+    >>> beside(["a", "b", "", "c", "d"], [["x", 1, "", "u", 3], ["y", 2, "", "u", 4], ["z", 4, "", "v", 5]])
+    False
     """
     last = [max((i for i, r in enumerate(body) if len(r) > n and text_of(r[n])), default=-1) for n in range(len(names))]
     gaps = [n for n, name in enumerate(names) if not text_of(name) and last[n] < 0]
@@ -216,9 +222,15 @@ def beside(names: Row, body: Sequence[Row]) -> bool:
         sides = [[last[n] for n in side if text_of(names[n])] for side in (range(gap), range(gap + 1, len(names)))]
         if min(map(len, sides)) > 1:
             short, long = sorted(1 + max(side) for side in sides)
-            if 0 < 2 * short < long:
+            starts = [[text_of(r[n]) for r in body if len(r) > n and text_of(r[n])] for n in (_first_named(names), gap + 1)]
+            own = all(len(c) > 2 and len({*c}) == len(c) and not any(map(is_amount, c)) for c in starts)
+            if 0 < 2 * short < long or own:
                 return True
     return False
+
+
+def _first_named(names: Row) -> int:
+    return next((i for i, name in enumerate(names) if text_of(name)), 0)
 
 
 def first_is_record(rows: Sequence[Row]) -> bool:
