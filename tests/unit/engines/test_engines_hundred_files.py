@@ -312,12 +312,41 @@ def test_a_late_day_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "told"), [("1.23E+15", "digits are lost"), ("1.23e+15", ""), ("1.23E+03", ""), ("a\0b", "zero bytes")]
-)
+    ("what", "told"),
+    [
+        ("1.23E+15", "digits are lost"), ("1.23e+15", ""), ("1.23E+03", ""), ("a\0b", "zero bytes"), ("M\ufffdnchen", "is lost"),
+        ("MÃ¼nchen", "wrong encoding"), ("Donâ€™t", "wrong encoding"), ("NÃO", ""), ("Âge", ""), ("crâne", ""), ("12 °C", ""),
+    ],
+)  # fmt: skip
 def test_what_texts_have_lost_is_told(tmp_path: Path, what: str, told: str) -> None:
     (tmp_path / "t.csv").write_text(text([NAMES, *with_town(what)]), encoding="utf-8", newline="")
     repairs = opened(tmp_path / "t.csv")[2]
     assert (told in " ".join(repairs)) if told else not repairs
+
+
+@pytest.mark.parametrize(
+    ("wards", "told"),
+    [(["A", "", "", "B", ""], True), (["A", "", "B", "C", "", ""], True), (["A", "", "A", ""], False),
+     (["", "A", "", "B"], False), (["A", "B", "C", ""], False), (["1", "", "2", ""], False)],
+)  # fmt: skip
+@pytest.mark.parametrize("ending", [".csv", ".xlsx"])
+def test_words_that_stand_for_the_rows_below_are_told(tmp_path: Path, wards: list[str], told: bool, ending: str) -> None:
+    rows = [["ward", "who", "beds"], *([ward, f"p{i}", str(i)] for i, ward in enumerate(wards))]
+    path = tmp_path / f"t{ending}"
+    if ending == ".csv":
+        path.write_text(text(rows), encoding="utf-8")
+    else:
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append([c or None for c in row])
+        book.save(path)
+    _, read, repairs = opened(path)
+    assert (len(read), "once above rows" in " ".join(repairs)) == (len(wards), told)
+
+
+def test_signs_without_a_width_around_names_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("\u202bالاسم\u202c,\u200bage,a\u200bb\nآنا,34,x\nليلى,29,y\n", encoding="utf-8")
+    assert opened(tmp_path / "t.csv")[0] == ["الاسم", "age", "a\u200bb"]
 
 
 TABLES = {

@@ -292,7 +292,7 @@ def assemble(
 def _numbers(values: Any, dtype: type) -> npt.NDArray[Any]:
     one = values.combine_chunks().cast("int64" if dtype is np.int64 else "float64")
     numbers = one.to_numpy(zero_copy_only=False) if one.null_count else to_numpy(one)
-    return numbers.astype(dtype, copy=False)  # type: ignore[no-any-return]
+    return np.asarray(numbers, dtype=dtype)
 
 
 def _sensitive(name: str, part: Assembled, codes: Sequence[CodeArray], categories: Sequence[Any]) -> SensitiveCounts:

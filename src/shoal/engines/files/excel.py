@@ -44,7 +44,7 @@ from shoal.engines.files.layout import (
     several_in_one,
 )
 from shoal.engines.files.packing import require_option
-from shoal.engines.files.shape import first_is_record, kind_of, names_recur, strange_shape, table_above
+from shoal.engines.files.shape import ONCE, first_is_record, kind_of, names_recur, stands_once, strange_shape, table_above
 from shoal.engines.files.statistical.read import need_range
 from shoal.engines.files.workbook_parts import check_size, hidden_columns, part_of, zeros_shown
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column, nearest
@@ -77,8 +77,8 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         start, left = sheet.start or (0, 0)
         text = part_of(path, str(sheet.name))
         errors, hidden = _check_cells(sheet, start + names_at(rows) + 1, start + notes_from(rows), path, text)
-        shown = zeros_shown(path, text)
-        rows = _with_zeros(rows, shown, start, left) if shown else rows
+        zeros = zeros_shown(path, text)
+        rows = _with_zeros(rows, zeros, start, left) if zeros else rows
         over = _merged_names(sheet, start + names_at(rows)) and not {"header", "skip"} & options.keys()
     if over:
         raise doubt("heading", path.name)
@@ -122,6 +122,8 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         details.setdefault("repairs", []).append(
             f"Cells of {shown_names} are dates, others plain numbers: they are read as texts. Give all cells the format of dates."
         )
+    if len(names) > 1 and stands_once([r[0] if r else "" for r in body[:HEAD_ROWS]]):
+        details.setdefault("repairs", []).append(ONCE.format(names[0]))
     return open_deferred(
         lambda: still_there(path, table),
         table.schema,

@@ -229,6 +229,22 @@ def beside(names: Row, body: Sequence[Row]) -> bool:
     return False
 
 
+ONCE = "Column '{}' has its values once above rows that leave it empty, as if each stood for the rows below: they are missing."
+
+
+def stands_once(cells: Sequence[object]) -> bool:
+    """Whether the first column of a table may stand for rows below: words that never recur, most above empty cells.
+
+    >>> stands_once(["A", "", "", "B", ""]), stands_once(["A", "B", "", "A"]), stands_once(["", "A", "", "B", ""])
+    (True, False, False)
+    """
+    texts = [text_of(c) for c in cells]
+    words = [t for t in texts if t]
+    below = [not texts[i + 1] for i, t in enumerate(texts[:-1]) if t]
+    often = 2 * len(words) <= len(texts) and 2 * sum(below) >= len(below)
+    return len(words) > 1 and bool(texts[0]) and len({*words}) == len(words) and often and not all(map(is_amount, words))
+
+
 def _first_named(names: Row) -> int:
     return next((i for i, name in enumerate(names) if text_of(name)), 0)
 

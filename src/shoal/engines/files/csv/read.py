@@ -12,6 +12,7 @@ import codecs
 import csv
 import io
 import itertools
+import re
 import shutil
 import tempfile
 from collections import Counter, deque
@@ -32,9 +33,10 @@ from shoal.engines.files.csv.encodings import SAMPLE_BYTES, UnknownEncodingError
 from shoal.engines.files.csv.sniff import Dialect, mended_line, sample_bytes, sniff
 from shoal.engines.files.csv.types import Field, converted, guess_types, read_plain, shortened, typed
 from shoal.engines.files.frames import open_deferred, still_there
-from shoal.engines.files.layout import MODES, is_blank, need_modes, numbered_names, repairs_of, titles_part
+from shoal.engines.files.layout import HEAD_ROWS, MODES, is_blank, need_modes, numbered_names, repairs_of, titles_part
 from shoal.engines.files.packing import opened, packing_of, require_option
 from shoal.engines.files.readers import EngineReader
+from shoal.engines.files.shape import ONCE, stands_once
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column
 from shoal.model.roles import Column, check_names
 
@@ -298,10 +300,23 @@ class _File:
         return sample
 
     def _told(self, sample: Any) -> tuple[str, ...]:
-        """What the texts of the sample have lost before they came here."""
-        lost = [name for name, column in zip(self.names, sample.columns, strict=True) if shortened(column)]
-        zeros = (ZERO_BYTES,) if b"\x00" in self.raw and not self.encoding.startswith("utf-16") else ()
-        return (*([SHORTENED.format(", ".join(f"'{n}'" for n in lost[:5]))] if lost else []), *zeros)
+        """What the texts of the sample have lost before they came here, and what stands only once for several rows."""
+        text = self.raw.decode(self.encoding, errors="ignore")
+        columns = zip(self.names, sample.columns, strict=True)
+        first = next(iter(sample.columns), None)
+        lost = [f"'{name}'" for name, column in columns if shortened(column)][:5]
+        own = first is not None and stands_once(first.to_pylist()[:HEAD_ROWS])
+        return tuple(
+            said
+            for said, holds in (
+                (SHORTENED.format(", ".join(lost)), bool(lost)),
+                (ZERO_BYTES, "\x00" in text),
+                (LOST_LETTERS, "\ufffd" in text),
+                (GARBLED, _GARBLED.search(text) is not None),
+                (ONCE.format(self.names[0]), own and len(self.names) > 1),
+            )
+            if holds
+        )
 
     def _noted(self, columns: Sequence[Column]) -> list[Column]:
         """The columns with the labels of a second row of headings."""
@@ -338,6 +353,10 @@ SHORTENED = (
     "Write the file again with these columns as text."
 )
 ZERO_BYTES = "Some texts hold zero bytes, which are kept."
+LOST_LETTERS = "Some texts hold the sign of a letter that another program could not write: which letters they were is lost."
+GARBLED = "Some texts look as if another program had read them in a wrong encoding (two odd signs for one letter); they are kept."
+_GARBLED = re.compile("Ã[\u0080-\u00bf\u0152-\u2122]|Â[\u00a0-\u00bf]|â€[\u0080-\u2122]|Ð[\u0080-\u00bf\u0152-\u2122]Ð")
+"""UTF-8 read as Windows-1252 or Latin-1."""
 
 
 def _quoted_empties_are_missing(sample: Any) -> bool:
