@@ -280,3 +280,32 @@ def test_a_table_of_as_many_rows_beside_the_first_is_asked_about(tmp_path: Path)
         shoal.open(filled_book(tmp_path / "t.xlsx", PEOPLE, beside(["A", "B", "C"])))
     with shoal.open(filled_book(tmp_path / "u.xlsx", PEOPLE, beside(["A", "B", "A"]))) as table:
         assert table.n_rows() == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"\xef\xbb\xbf<html><table><tr><td>name</td></tr></table></html>", "holds HTML"),
+        (b"name\tage\nAnna\t34\n", "format=csv"),
+        (b"\x00\x01\n\x02" * 40, "not a readable"),
+    ],
+)
+def test_other_files_under_the_name_of_a_workbook(tmp_path: Path, content: bytes, says: str) -> None:
+    (tmp_path / "t.xls").write_bytes(content)
+    with pytest.raises(UnreadableError, match=says):
+        shoal.open(tmp_path / "t.xls")
+
+
+def test_names_below_numbered_names_are_asked_about(tmp_path: Path) -> None:
+    """A query that did not take the first row as names writes Column1, Column2, in the language of its user."""
+    rows = [["Stolpec1", "Stolpec2"], ["drzava", "mesto"], ["Italija", "Rim"], ["Malta", "Valletta"]]
+    with pytest.raises(UnreadableError, match="header=N"):
+        read(book(tmp_path / "t.xlsx", data=rows))
+    assert read(tmp_path / "t.xlsx", header=2)[0] == [
+        {"drzava": "Italija", "mesto": "Rim"},
+        {"drzava": "Malta", "mesto": "Valletta"},
+    ]
+    records = [["Column1", "Column2"], ["f", "yes"], ["m", "no"], ["f", "no"]]
+    assert len(read(book(tmp_path / "u.xlsx", data=records))[0]) == 3
+    numbers = [["Column1", "Column2", "Column3"], ["name", "age", "pay"], ["Anna", 34, 10], ["Eva", 29, 20]]
+    assert list(read(book(tmp_path / "v.xlsx", data=numbers))[0][0]) == ["name", "age", "pay"]

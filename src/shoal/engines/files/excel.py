@@ -200,14 +200,27 @@ def workbook(path: Path) -> Iterator[Any]:
     except python_calamine.PasswordError:
         raise UnreadableError(f"'{path.name}' is locked with a password.", hint="Save it without one.") from None
     except (python_calamine.CalamineError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, OSError, EOFError):
-        raise UnreadableError(f"'{path}' is not a readable Excel workbook.", hint="Save it again as .xlsx.") from None
+        raise _unreadable(path) from None
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise UnreadableError(f"'{path}' is not a readable Excel workbook.", hint="Save it again as .xlsx.") from None
+        raise _unreadable(path) from None
     finally:
         if book is not None:
             book.close()
+
+
+def _unreadable(path: Path) -> UnreadableError:
+    """Why a workbook cannot be read: many programs write text under the name of one."""
+    with path.open("rb") as file:
+        head = file.read(512)
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        what, hint = "holds HTML or XML, no Excel workbook", "Open it in a spreadsheet program and save it as .xlsx."
+    elif head and not any(sign in head for sign in (b"\x00", b"PK")) and b"\n" in head:
+        what, hint = "holds text, no Excel workbook", "Name it .csv, or pass --read format=csv."
+    else:
+        what, hint = "is not a readable Excel workbook", "Save it again as .xlsx."
+    return UnreadableError(f"'{path}' {what}.", hint=hint)
 
 
 def _chosen(book: Any, sheet: str | int | None, path: Path) -> tuple[Any, list[str]]:

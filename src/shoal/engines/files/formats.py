@@ -41,6 +41,7 @@ ENDINGS = {
     ".tab": "csv",
     ".txt": "csv",
     ".data": "csv",
+    ".dat": "csv",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".jsonl": "jsonl",

@@ -630,13 +630,25 @@ def second_heading(rows: Sequence[Sequence[Any]]) -> bool:
 
 
 def says_nothing(names: Sequence[Any]) -> bool:
-    """Whether most names of a row are blank or bare codes (X1, V2): then the row below holds the names.
+    """Whether most names of a row are blank, bare codes (X1, V2) or numbered (Column1): then the row below holds the names.
 
-    >>> says_nothing(["", "X1", "X2"]), says_nothing(["age", "sex", "q1"])
-    (True, False)
+    >>> says_nothing(["", "X1", "X2"]), says_nothing(["Column1", "Column2"]), says_nothing(["age", "sex", "q1"])
+    (True, True, False)
     """
-    bare = sum(not text_of(n) or re.fullmatch(r"[A-Za-z]?|[A-Za-z]{0,3}_?\d+", str(n).strip()) is not None for n in names)
-    return bare > 0.6 * len(names)
+    bare = sum(not (t := text_of(n)) or re.fullmatch(r"[A-Za-z]?|[A-Za-z]{0,3}_?\d+", t) is not None for n in names)
+    return bare > 0.6 * len(names) or numbered_only(names)
+
+
+_NUMBERED = re.compile(
+    r"(column|spalte|colonne|columna|coluna|colonna|kolom|kolumna?|stolpec|stĺpec|sloupec|oszlop|sütun|столбец|列|欄|열|field|"
+    r"unnamed:) ?\d+",
+    re.IGNORECASE,
+)
+
+
+def numbered_only(names: Sequence[Any]) -> bool:
+    """Whether all names are those that a program gives to columns without any, in the language of its user."""
+    return len(names) > 1 and all(_NUMBERED.fullmatch(text_of(n)) for n in names)
 
 
 def column_of_numbers(cells: Sequence[Any]) -> bool:
