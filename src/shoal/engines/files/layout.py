@@ -511,6 +511,16 @@ _REPAIRS = {
 """By sort: the option, its value and the one that overrules it; and what was set aside."""
 
 
+_EXPECTED = {
+    "units": "row of units",
+    "totals": "row of totals",
+    "notes": "notes",
+    "groups": "headings of groups",
+    "bad_lines": "lines with too few or too many fields",
+}
+"""What options that set rows aside expect a file to have."""
+
+
 def aside_in_words(aside: Mapping[str, int]) -> str:
     """What was set aside, in words.
 
@@ -545,6 +555,10 @@ def repairs_of(
             what = _REPAIRS[sort][1].format(n=f"{n:,}", s="s" if n > 1 else "").replace("around", "below")
             options[key] = (comment or value) if key == "comment" else value
             lines.append(f"Set aside {what} ({key}={options[key]}). Overrule with --read {key}={other}.")
+    met = {_REPAIRS[sort][0][0] for sort, count in aside.items() if count}
+    for key, what in _EXPECTED.items():
+        if plan.get(key) == "set-aside" and key not in met:
+            lines.append(f"No {what} found, though {key}=set-aside expects some: the file may differ from earlier ones.")
     if options.get("quoted_empty") == "missing":
         lines.append('Read quoted empty fields ("") as missing. Overrule with --read quoted_empty=text.')
     if "heading_rows" in options:
