@@ -107,7 +107,7 @@ def _steps(title: str) -> Progress:
 
 
 def tell_repairs(source: Mapping[str, Any], read: Mapping[str, Any] | None = None) -> None:
-    """Report what the reader mended in a file, a line each; and how it was read otherwise than a policy's plan (``read``) says."""
+    """Report what the reader mended in a file, a line each, and what a policy's plan (``read``) does not name."""
     for repair in source.get("repairs", ()):
         say(f"• {repair}")
     other = [f"{name}={value}" for name, value in source.get("plan", {}).items() if read and name not in read]
