@@ -304,7 +304,7 @@ class _File:
         text = self.raw.decode(self.encoding, errors="ignore")
         columns = zip(self.names, sample.columns, strict=True)
         first = next(iter(sample.columns), None)
-        lost = [f"'{name}'" for name, column in columns if shortened(column)][:5]
+        lost = [f"'{name}'" for name, column in columns if shortened(column)][:5] if "E+1" in text else []
         own = first is not None and stands_once(first.to_pylist()[:HEAD_ROWS])
         return tuple(
             said

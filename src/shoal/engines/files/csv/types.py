@@ -345,9 +345,9 @@ def _has_marks(values: Sequence[str]) -> bool:
     """
     if not _MARK.search("\n".join(values)):
         return False
-    marked = [v for v in values if _MARK.search(v)]
-    if not all(_MARKED.fullmatch(v) for v in values):
+    if not all(map(_MARKED.fullmatch, values)):
         return False
+    marked = [v for v in values if _MARK.search(v)]
     if any(" " in v for v in marked) and not any(re.search("[.,][0-9]{1,2}[)-]?$", v) for v in values):
         return False
     return len(marked) < len(values) or not all(map(_MINUS.fullmatch, marked))  # numbers that are all in brackets may be labels
