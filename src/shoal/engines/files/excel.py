@@ -44,7 +44,16 @@ from shoal.engines.files.layout import (
     several_in_one,
 )
 from shoal.engines.files.packing import require_option
-from shoal.engines.files.shape import ONCE, first_is_record, kind_of, names_recur, stands_once, strange_shape, table_above
+from shoal.engines.files.shape import (
+    ONCE,
+    first_is_record,
+    kind_of,
+    names_below,
+    names_recur,
+    stands_once,
+    strange_shape,
+    table_above,
+)
 from shoal.engines.files.statistical.read import need_range
 from shoal.engines.files.workbook_parts import check_size, hidden_columns, part_of, zeros_shown
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column, nearest
@@ -79,7 +88,7 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         errors, hidden = _check_cells(sheet, start + names_at(rows) + 1, start + notes_from(rows), path, text)
         zeros = zeros_shown(path, text)
         rows = _with_zeros(rows, zeros, start, left) if zeros else rows
-        over = _merged_names(sheet, start + names_at(rows)) and not {"header", "skip"} & options.keys()
+        over = not {"header", "skip"} & options.keys() and _merged_names(sheet, start, rows)
     if over:
         raise doubt("heading", path.name)
     own, body, labels, header, aside, above = _table_rows(rows, start, str(sheet.name), path, options)
@@ -274,9 +283,11 @@ def _with_zeros(rows: list[Row], shown: Mapping[tuple[int, int], int], start: in
     return list(out)
 
 
-def _merged_names(sheet: Any, at: int) -> bool:
-    """Whether cells of the row that would hold the names are merged with others beside them."""
-    return any(first[0] == last[0] == at and last[1] > first[1] for first, last in sheet.merged_cell_ranges or ())
+def _merged_names(sheet: Any, start: int, rows: Sequence[Row]) -> bool:
+    """Whether cells of the row that would hold the names are merged with others beside them, and the names stand below."""
+    at = names_at(rows)
+    beside = any(first[0] == last[0] == start + at and last[1] > first[1] for first, last in sheet.merged_cell_ranges or ())
+    return beside and names_below([r for r in rows[at + 1 :] if r])
 
 
 def _check_cells(sheet: Any, above: int, below: int, path: Path, text: bytes) -> tuple[int, int]:

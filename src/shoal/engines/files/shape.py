@@ -43,7 +43,7 @@ def strange_shape(names: Row, body: Sequence[Row], tail: Sequence[Row], over: Se
     """
     if names and (stacked(tail) or (whole and beside(names, body))):
         return "tables"
-    if numbered_only(names) and body and _names_below(body):
+    if numbered_only(names) and body and names_below(body):
         return "heading"
     alike = max(Counter(filled(names)).values(), default=0)
     parts = any(len(filled(r)) > 1 for r in over) or (bool(body) and not any(map(is_amount, body[0])))
@@ -55,10 +55,14 @@ def strange_shape(names: Row, body: Sequence[Row], tail: Sequence[Row], over: Se
     return "transposed" if transposed(names, rows) else ""
 
 
-def _names_below(body: Sequence[Row]) -> bool:
-    """Whether the first record holds words alone, all different, none of which stands again below in its column."""
-    texts = [text_of(c) for c in body[0]]
-    if not all(texts) or len({*texts}) < len(texts) or any(kind_of(t) != "text" for t in texts):
+def names_below(body: Sequence[Row]) -> bool:
+    """Whether the first record holds words alone, all different, none of which stands again below in its column.
+
+    >>> names_below([["name", "age"], ["Anna", 34]]), names_below([["Anna", "f"], ["Eva", "f"]]), names_below([["Anna", 34]])
+    (True, False, False)
+    """
+    texts = [text_of(c) for c in body[0]] if body else []
+    if not texts or not all(texts) or len({*texts}) < len(texts) or any(kind_of(t) != "text" for t in texts):
         return False
     return not any(len(r) > i and text_of(r[i]) == t for r in body[1:] for i, t in enumerate(texts))
 
