@@ -106,10 +106,13 @@ def _steps(title: str) -> Progress:
     return step
 
 
-def tell_repairs(source: Mapping[str, Any]) -> None:
-    """Report what the reader mended in a file, a line each."""
-    for line in source.get("repairs", ()):
-        say(f"• {line}")
+def tell_repairs(source: Mapping[str, Any], read: Mapping[str, Any] | None = None) -> None:
+    """Report what the reader mended in a file, a line each, and what a policy's plan (``read``) does not name."""
+    for repair in source.get("repairs", ()):
+        say(f"• {repair}")
+    other = [f"{name}={value}" for name, value in source.get("plan", {}).items() if read and name not in read]
+    if other:
+        say(f"• Not in the policy's reading plan: {', '.join(other)}.")
 
 
 def tell_losses(sentences: Iterable[str], *, after: bool = False) -> None:

@@ -108,7 +108,7 @@ def _release(
     free(out)
     asked, how = texts.read_as_policy(policy, reading)
     with _shared.progress("anonymizing") as progress, shoal.open(table, **how) as opened:
-        _shared.tell_repairs(opened.source)
+        _shared.tell_repairs(opened.source, how if asked and asked.read else None)
         release: Any = shoal.anonymize(opened, asked, progress=progress, **options)
         of_people = type(release) is Release  # an event release is a subclass
         if of_people:

@@ -53,7 +53,7 @@ def check(
         asked, how = texts.read_as_policy(policy, reading)
         opened = [shoal.open(table, **how) for table in tables]
         for one in opened:
-            _shared.tell_repairs(one.source)
+            _shared.tell_repairs(one.source, how if asked and asked.read else None)
         results = [shoal.check(one, asked, progress=progress, **verb_options) for one in opened]
     text = render_all(results, "json" if as_json else form)
     if out is not None:

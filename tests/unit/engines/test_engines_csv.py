@@ -270,10 +270,21 @@ def test_unknown_option_and_format(tmp_path: Path) -> None:
     path = write(tmp_path, "a\n1\n")
     with pytest.raises(UsageError, match="Did you mean 'delimiter'"):
         open_table(path, delimeter=";")
-    with pytest.raises(UsageError, match=r"format of 'x\.doc'"):
-        open_table(write(tmp_path, "a", "x.doc"))
+    with pytest.raises(UsageError, match=r"format of 'x\.abc'"):
+        open_table(write(tmp_path, "a", "x.abc"))
     with pytest.raises(UsageError, match="one character"):
         open_table(path, delimiter="::")
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("p.dbf", "save it as .xlsx or .csv"), ("p.RDS", "write.csv"), ("p.accdb", "Export the table"), ("p.tar.gz", "Unpack it"),
+     ("p.sas7bcat", "sas7bdat"), ("p.docx", "spreadsheet")],
+)  # fmt: skip
+def test_files_of_other_programs_are_refused_with_advice(tmp_path: Path, name: str, advice: str) -> None:
+    with pytest.raises(UnreadableError, match=advice):
+        open_table(write(tmp_path, "a,b\n1,2\n", name))
+    assert open_table(write(tmp_path, "a,b\n1,2\n", name), format="csv").n_rows() == 1
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,38 @@ ASKED: dict[str, tuple[str, str]] = {
         "look like columns",
     ),
     "one record in rows": ("name,Anna\nage,34\ntown,Utrecht\nsex,f\nincome,2100\n", "look like columns"),
+    "columns in rows, all numbers": (
+        "age,34,51,29,62,45\npay,2100,3250,4012,3275,2830\nx1,1600,1800,1700,1750,1680\nx2,61,80,70,75,66\n",
+        "look like columns",
+    ),
+    "columns in rows, numbers of named records": (
+        "id,P1,P2,P3\nage,34,51,29\npay,2100,3250,4012\nlength,160,180,170\n",
+        "look like columns",
+    ),
+    "columns in rows, all words": (
+        "name,Anna,Piet,Eva\nsex,f,m,f\ntown,Utrecht,Delft,Leiden\njob,nurse,baker,clerk\n",
+        "look like columns",
+    ),
+    "columns in rows, answers": (
+        "who,Anna,Piet,Eva,Jan\nsmokes,yes,no,no,yes\nlikes,tea,tea,milk,milk\nfrom,Ede,Goes,Breda,Weert\n",
+        "look like columns",
+    ),
+    "headings of groups, the first missing": (
+        text([NAMES, *PEOPLE[:2], ["Ward B"] + [""] * 5, *PEOPLE[2:4], ["Ward C"] + [""] * 5, *PEOPLE[4:]]),
+        "groups=set-aside",
+    ),
+    "fixed width, no blanks between": (
+        "Anna 34Utrecht21000\nPiet 51Delft  32500\nEva  29Leiden 40125\nJan  62Gouda  32750\n",
+        "fixed width",
+    ),
+    "fixed width, names": (
+        "NAME AGETOWN   PAY  \nAnna 34 Utrecht21000\nPiet 51 Delft  32500\nEva  29 Leiden 40125\nJan  62 Gouda  32750\n",
+        "fixed width",
+    ),
+    "fixed width, digits only": (
+        "\n".join(f"{i:04d}198{i}0131{i * 37:06d}21000{i}02500" for i in range(1, 6)) + "\n",
+        "fixed width",
+    ),
     "settings": ("[person]\nname = Anna\nage = 34\n\n[other]\nname = Piet\n", "holds settings"),
     "settings with commas": ("name=Smit, Anna\nage=34\ntown=Utrecht, NL\n", "holds settings"),
     "yaml": ("name: Anna\nage: 34\n---\nname: Piet\nage: 51\n", "holds settings"),
@@ -243,6 +275,104 @@ ASKED: dict[str, tuple[str, str]] = {
     "arff": ("@relation p\n@attribute name string\n@data\nAnna\n", "ARFF"),
     "nothing": ("  \n \n", "is empty"),
 }
+
+
+VALUES: dict[str, tuple[list[str], list[Any]]] = {
+    "days of East Asia": (
+        ["2020年5月1日", "平成30年12月24日", "令和元年7月3日", "民國109年1月2日", "2020년 5월 6일", "昭和62年1月2日"],
+        [(2020, 5, 1), (2018, 12, 24), (2019, 7, 3), (2020, 1, 2), (2020, 5, 6), (1987, 1, 2)],
+    ),
+    "months of East Asia": (["2020年5月", "2021年12月"], ["2020年5月", "2021年12月"]),
+    "a day that does not exist": (["2020年2月30日", "2020年5月1日"], ["2020年2月30日", "2020年5月1日"]),
+    "blanks between thousands": (["1 200,50", "900,00", "12 100,25"], [1200.5, 900, 12100.25]),
+    "blanks inside numbers of people": (["123 456", "980 123"], ["123 456", "980 123"]),
+    "crowns behind": (["1.200,50 kr", "900,00 kr"], [1200.5, 900]),
+    "dollars of Hong Kong": (["HK$1,200.50", "HK$900.00"], [1200.5, 900]),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_in_the_writing_of_a_country(tmp_path: Path, name: str) -> None:
+    written, values = VALUES[name]
+    (tmp_path / "t.csv").write_text(
+        text([["who", "what"], *([f"p{i}", v] for i, v in enumerate(written))], ";"), encoding="utf-8"
+    )
+    with shoal.open(tmp_path / "t.csv") as table:
+        found = [row["what"] for batch in table.scan() for row in batch.to_pylist()]
+    assert [
+        (v.year, v.month, v.day) if isinstance(v, dt.date) else float(v) if isinstance(v, decimal.Decimal) else v for v in found
+    ] == values
+
+
+def test_a_late_day_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    rows = [["who", "born"], *([f"p{i}", f"平成{1 + i % 30}年5月1日"] for i in range(30_000)), ["q", "平成30年2月30日"]]
+    (tmp_path / "t.csv").write_text(text(rows), encoding="utf-8")
+    with pytest.raises(UnreadableError, match="record 30001"):
+        opened(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("1.23E+15", "digits are lost"), ("1.23e+15", ""), ("1.23E+03", ""), ("a\0b", "zero bytes"), ("M\ufffdnchen", "is lost"),
+        ("MÃ¼nchen", "wrong encoding"), ("Donâ€™t", "wrong encoding"), ("NÃO", ""), ("Âge", ""), ("crâne", ""), ("12 °C", ""),
+    ],
+)  # fmt: skip
+def test_what_texts_have_lost_is_told(tmp_path: Path, what: str, told: str) -> None:
+    (tmp_path / "t.csv").write_text(text([NAMES, *with_town(what)]), encoding="utf-8", newline="")
+    repairs = opened(tmp_path / "t.csv")[2]
+    assert (told in " ".join(repairs)) if told else not repairs
+
+
+@pytest.mark.parametrize(
+    ("wards", "told"),
+    [(["A", "", "", "B", ""], True), (["A", "", "B", "C", "", ""], True), (["A", "", "A", ""], False),
+     (["", "A", "", "B"], False), (["A", "B", "C", ""], False), (["1", "", "2", ""], False)],
+)  # fmt: skip
+@pytest.mark.parametrize("ending", [".csv", ".xlsx"])
+def test_words_that_stand_for_the_rows_below_are_told(tmp_path: Path, wards: list[str], told: bool, ending: str) -> None:
+    rows = [["ward", "who", "beds"], *([ward, f"p{i}", str(i)] for i, ward in enumerate(wards))]
+    path = tmp_path / f"t{ending}"
+    if ending == ".csv":
+        path.write_text(text(rows), encoding="utf-8")
+    else:
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append([c or None for c in row])
+        book.save(path)
+    _, read, repairs = opened(path)
+    assert (len(read), "once above rows" in " ".join(repairs)) == (len(wards), told)
+
+
+def test_signs_without_a_width_around_names_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("\u202bالاسم\u202c,\u200bage,a\u200bb\nآنا,34,x\nليلى,29,y\n", encoding="utf-8")
+    assert opened(tmp_path / "t.csv")[0] == ["الاسم", "age", "a\u200bb"]
+
+
+TABLES = {
+    "years of towns": ("town,2019,2020,2021\nEde,100,101,102\nGoes,900,905,910\nBreda,40,42,41\n", 3),
+    "months of towns": ("town,jan,feb,mar\nEde,100,101,102\nGoes,900,905,910\nBreda,40,42,41\n", 3),
+    "numbers without names": ("Anna,34,160,61,7\nPiet,51,180,80,6\nEva,29,170,70,8\n", 3),
+    "answers of people": ("who,a,b,c,d\nAnna,yes,no,no,yes\nPiet,no,no,yes,yes\nEva,yes,yes,no,no\n", 3),
+    "different words of people": ("name,town,job,pet\nAnna,Ede,nurse,cat\nPiet,Goes,baker,dog\nEva,Breda,clerk,fish\n", 3),
+    "questions about names": ("question,kind,length,unit\nage,number,3,year\nsex,choice,1,none\ntown,text,40,none\n", 3),
+    "records without values": (text([NAMES, PEOPLE[0], *([n] + [""] * 5 for n in ("Bo", "Cy", "Di")), *PEOPLE[1:]]), 9),
+    "records with few values": (
+        text([NAMES, *PEOPLE[:2], ["Bo"] + [""] * 5, PEOPLE[2], ["Cy", "", "5", "", "", ""], *PEOPLE[3:]]),
+        8,
+    ),
+    "codes in one column": ("code\nAB 12345 X\nCD 67890 Y\nEF 13579 Z\nGH 24680 Q\n", 4),
+    "sentences in one column": ("said\nI have 2 cats\nI am 51 years\nWe were 3 all\nYou ate 9 now\n", 4),
+    "long numbers in one column": ("".join(f"NL91ABNA04171643{i:02d}\n" for i in range(5)), 4),
+}
+"""Tables that have something of a strange shape, and their records."""
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_that_are_not_asked_about(tmp_path: Path, name: str) -> None:
+    content, records = TABLES[name]
+    (tmp_path / "t.csv").write_text(content, encoding="utf-8", newline="")
+    assert len(opened(tmp_path / "t.csv")[1]) == records
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -276,6 +276,23 @@ def test_the_reading_plan_of_a_draft_reads_the_file_of_tomorrow(tmp_path: Path) 
     assert release.to_arrow().num_rows == 36
 
 
+def test_a_file_that_differs_from_the_reading_plan_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people = [f"{20 + i % 2},{'fm'[i % 2]},{1000 + i % 3}" for i in range(60)]
+    today, plan = csv(tmp_path, "age,sex,pay", "years,-,EUR", *people, "Total,,60060"), str(tmp_path / "p.yml")
+    run(["anonymize", str(today), "--draft", plan, "--json"])
+    told = []
+    (tmp_path / "later.csv").write_text("\n".join(["age,sex,pay", *people]).replace(",", ";"), encoding="utf-8")
+    for file in (today, tmp_path / "later.csv"):
+        capsys.readouterr()
+        with pytest.raises(SystemExit):  # 1: the draft leaves columns out
+            main(["check", str(file), "--policy", plan])
+        told.append(capsys.readouterr().err)
+    assert "expects some" not in told[0]
+    assert "reading plan" not in told[0]
+    for words in ("No row of units found", "No row of totals found", "Not in the policy's reading plan: delimiter=;."):
+        assert words in told[1]
+
+
 def test_inspect_reports_the_plan_before_the_first_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = _messy(tmp_path, "today.csv", 24)
     run(["inspect", str(file)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +181,7 @@ def test_a_second_table_in_the_same_sheet_is_asked_about(tmp_path: Path) -> None
 def test_a_table_beside_another_is_asked_about(tmp_path: Path) -> None:
     """The second table was read as two more columns of the first people."""
     for counts, two in ((1, True), (2, False), (4, False)):  # half as many rows may be columns that are seldom filled
-        beside = [[None, "town", "people"], *([None, f"town {i}", i] for i in range(counts)), *[[None] * 3] * (4 - counts)]
+        beside = [[None, "town", "people"], *([None, f"town {i % 2}", i] for i in range(counts)), *[[None] * 3] * (4 - counts)]
         path = book(tmp_path / "t.xlsx", data=[a + b for a, b in zip([HEAD, *BODY], beside, strict=True)])
         if two:
             with pytest.raises(UnreadableError, match="beside an empty column"):
@@ -207,3 +208,104 @@ def test_hidden_rows_are_read_and_named(tmp_path: Path) -> None:
     made.save(path)
     rows, source = read(path)
     assert (len(rows), source["repairs"]) == (4, ["Read 2 hidden rows too. Delete them if they shall not be part of the table."])
+
+
+PEOPLE = [["name", "age", "town"], ["Anna", 34, "Utrecht"], ["Piet", 51, "Delft"], ["Eva", 29, "Leiden"]]
+
+
+def filled_book(path: Path, rows: list[list[Any]], more: Callable[[Any], None], at: int = 1, column: int = 1) -> Path:
+    book = openpyxl.Workbook()
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row):
+            book.active.cell(at + i, column + j, value)
+    more(book.active)
+    book.save(path)
+    return path
+
+
+def test_hidden_columns_are_read_and_told(tmp_path: Path) -> None:
+    def hide(sheet: Any) -> None:
+        for letter in "BZ":  # the second is beside the table
+            sheet.column_dimensions[letter].hidden = True
+
+    with shoal.open(filled_book(tmp_path / "t.xlsx", PEOPLE, hide)) as table:
+        assert "1 hidden column too" in " ".join(table.source["repairs"])
+        assert table.schema.names == ("name", "age", "town")
+
+
+@pytest.mark.parametrize(("at", "column"), [(1, 1), (3, 2)])
+def test_numbers_that_are_shown_with_zeros_keep_them(tmp_path: Path, at: int, column: int) -> None:
+    rows = [["name", "code", "n"], ["Anna", 1234, 1], ["Piet", 501, 2], ["Eva", 123456, 3], ["Jan", "X7", 4]]
+
+    def show(sheet: Any) -> None:
+        for i in range(4):
+            sheet.cell(at + i, column + 1).number_format = "00000"
+            sheet.cell(at + i, column + 2).number_format = "0.00"
+
+    with shoal.open(filled_book(tmp_path / "t.xlsx", rows, show, at, column)) as table:
+        read = [row for batch in table.scan() for row in batch.to_pylist()]
+    assert [(r["code"], r["n"]) for r in read] == [("01234", 1), ("00501", 2), ("123456", 3), ("X7", 4)]
+
+
+def test_plain_numbers_among_dates_are_told(tmp_path: Path) -> None:
+    rows = [["name", "born"], ["Anna", datetime.date(1990, 12, 31)], ["Piet", 31079], ["Eva", datetime.date(1999, 6, 15)]]
+    with shoal.open(filled_book(tmp_path / "t.xlsx", rows, lambda sheet: None)) as table:
+        assert "'born' are dates, others plain numbers" in " ".join(table.source["repairs"])
+    with shoal.open(filled_book(tmp_path / "u.xlsx", [*rows[:2], rows[3]], lambda sheet: None)) as table:
+        assert "repairs" not in table.source
+
+
+def test_merged_cells_above_names_are_asked_about(tmp_path: Path) -> None:
+    def merge(sheet: Any) -> None:
+        sheet["A1"], sheet["C1"] = "Person", "Place"
+        sheet.merge_cells("A1:B1")
+
+    path = filled_book(tmp_path / "t.xlsx", PEOPLE, merge, at=2)
+    with pytest.raises(UnreadableError, match="header=N"):
+        shoal.open(path).schema  # noqa: B018
+    with shoal.open(path, header=2) as table:
+        assert (table.schema.names, table.n_rows()) == (("name", "age", "town"), 3)
+
+
+def test_a_table_of_as_many_rows_beside_the_first_is_asked_about(tmp_path: Path) -> None:
+    def beside(kinds: list[str]) -> Callable[[Any], None]:
+        def fill(sheet: Any) -> None:
+            for i, row in enumerate([["ward", "beds"], *([kind, 3 + n] for n, kind in enumerate(kinds))], start=1):
+                sheet.cell(i, 5, row[0])
+                sheet.cell(i, 6, row[1])
+
+        return fill
+
+    with pytest.raises(UnreadableError, match="tables=keep"):
+        shoal.open(filled_book(tmp_path / "t.xlsx", PEOPLE, beside(["A", "B", "C"])))
+    with shoal.open(filled_book(tmp_path / "u.xlsx", PEOPLE, beside(["A", "B", "A"]))) as table:
+        assert table.n_rows() == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"\xef\xbb\xbf<html><table><tr><td>name</td></tr></table></html>", "holds HTML"),
+        (b"name\tage\nAnna\t34\n", "format=csv"),
+        (b"\x00\x01\n\x02" * 40, "not a readable"),
+    ],
+)
+def test_other_files_under_the_name_of_a_workbook(tmp_path: Path, content: bytes, says: str) -> None:
+    (tmp_path / "t.xls").write_bytes(content)
+    with pytest.raises(UnreadableError, match=says):
+        shoal.open(tmp_path / "t.xls")
+
+
+def test_names_below_numbered_names_are_asked_about(tmp_path: Path) -> None:
+    """A query that did not take the first row as names writes Column1, Column2, in the language of its user."""
+    rows = [["Stolpec1", "Stolpec2"], ["drzava", "mesto"], ["Italija", "Rim"], ["Malta", "Valletta"]]
+    with pytest.raises(UnreadableError, match="header=N"):
+        read(book(tmp_path / "t.xlsx", data=rows))
+    assert read(tmp_path / "t.xlsx", header=2)[0] == [
+        {"drzava": "Italija", "mesto": "Rim"},
+        {"drzava": "Malta", "mesto": "Valletta"},
+    ]
+    records = [["Column1", "Column2"], ["f", "yes"], ["m", "no"], ["f", "no"]]
+    assert len(read(book(tmp_path / "u.xlsx", data=records))[0]) == 3
+    numbers = [["Column1", "Column2", "Column3"], ["name", "age", "pay"], ["Anna", 34, 10], ["Eva", 29, 20]]
+    assert list(read(book(tmp_path / "v.xlsx", data=numbers))[0][0]) == ["name", "age", "pay"]

@@ -290,8 +290,9 @@ def assemble(
 
 
 def _numbers(values: Any, dtype: type) -> npt.NDArray[Any]:
-    target = "int64" if dtype is np.int64 else "float64"
-    return values.combine_chunks().cast(target).to_numpy(zero_copy_only=False).astype(dtype, copy=False)  # type: ignore[no-any-return]
+    one = values.combine_chunks().cast("int64" if dtype is np.int64 else "float64")
+    numbers = one.to_numpy(zero_copy_only=False) if one.null_count else to_numpy(one)
+    return np.asarray(numbers, dtype=dtype)
 
 
 def _sensitive(name: str, part: Assembled, codes: Sequence[CodeArray], categories: Sequence[Any]) -> SensitiveCounts:

@@ -8,7 +8,6 @@ were never computed and cells merged with others would be read as missing: they 
 from __future__ import annotations
 
 import datetime
-import html
 import re
 import zipfile
 import zlib
@@ -45,8 +44,18 @@ from shoal.engines.files.layout import (
     several_in_one,
 )
 from shoal.engines.files.packing import require_option
-from shoal.engines.files.shape import first_is_record, kind_of, names_recur, strange_shape, table_above
+from shoal.engines.files.shape import (
+    ONCE,
+    first_is_record,
+    kind_of,
+    names_below,
+    names_recur,
+    stands_once,
+    strange_shape,
+    table_above,
+)
 from shoal.engines.files.statistical.read import need_range
+from shoal.engines.files.workbook_parts import check_size, hidden_columns, part_of, zeros_shown
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column, nearest
 from shoal.kernels.arrow import seconds, wall_clock
 from shoal.kernels.text import canonical_text
@@ -58,10 +67,6 @@ KINDS = ("text", "float")
 NO_NAMES = (
     "The first row holds numbers as a record does: the columns are called column1, column2 …. Overrule with --read header=1."
 )
-LARGE, MOST_PACKED = 256 << 20, 100
-"""A workbook of more bytes than this when unpacked, and more than this many times its packed ones, is not an honest one."""
-MOST_CELLS, SPARSE = 10_000_000, 50
-"""A sheet of more cells than this, of which not one in so many is filled, is refused: its cells are far apart."""
 HEAD = 200
 """Rows by which a sheet is judged."""
 
@@ -78,8 +83,14 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     with workbook(path) as book:
         sheet, others = _chosen(book, options.get("sheet"), path)
         rows = [r if any(c != "" for c in r) else [] for r in sheet.to_python()]
-        start = sheet.start[0] if sheet.start else 0
-        errors, hidden = _check_cells(sheet, start + names_at(rows) + 1, start + notes_from(rows), path)
+        start, left = sheet.start or (0, 0)
+        text = part_of(path, str(sheet.name))
+        errors, hidden = _check_cells(sheet, start + names_at(rows) + 1, start + notes_from(rows), path, text)
+        zeros = zeros_shown(path, text)
+        rows = _with_zeros(rows, zeros, start, left) if zeros else rows
+        over = not {"header", "skip"} & options.keys() and _merged_names(sheet, start, rows)
+    if over:
+        raise doubt("heading", path.name)
     own, body, labels, header, aside, above = _table_rows(rows, start, str(sheet.name), path, options)
     names = numbered_names(own, options)
     check_names(names, table=path.name)
@@ -111,6 +122,17 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         details.setdefault("repairs", []).append(
             f"Read {hidden:,} hidden row{'s' if hidden > 1 else ''} too. Delete them if they shall not be part of the table."
         )
+    if unseen := hidden_columns(text, left + len(names)):
+        details.setdefault("repairs", []).append(
+            f"Read {unseen:,} hidden column{'s' if unseen > 1 else ''} too. Delete them if they shall not be part of the table."
+        )
+    if mixed := [n for i, n in enumerate(names) if _dates_and_numbers([r[i] for r in body if i < len(r)])]:
+        shown_names = ", ".join(f"'{n}'" for n in mixed[:5])
+        details.setdefault("repairs", []).append(
+            f"Cells of {shown_names} are dates, others plain numbers: they are read as texts. Give all cells the format of dates."
+        )
+    if len(names) > 1 and stands_once([r[0] if r else "" for r in body[:HEAD_ROWS]]):
+        details.setdefault("repairs", []).append(ONCE.format(names[0]))
     return open_deferred(
         lambda: still_there(path, table),
         table.schema,
@@ -179,7 +201,7 @@ def workbook(path: Path) -> Iterator[Any]:
     book = None
     try:
         if zipfile.is_zipfile(path):
-            _check_size(path)
+            check_size(path)
         book = python_calamine.CalamineWorkbook.from_path(str(path))
         yield book
     except ShoalError:
@@ -187,42 +209,27 @@ def workbook(path: Path) -> Iterator[Any]:
     except python_calamine.PasswordError:
         raise UnreadableError(f"'{path.name}' is locked with a password.", hint="Save it without one.") from None
     except (python_calamine.CalamineError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, OSError, EOFError):
-        raise UnreadableError(f"'{path}' is not a readable Excel workbook.", hint="Save it again as .xlsx.") from None
+        raise _unreadable(path) from None
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise UnreadableError(f"'{path}' is not a readable Excel workbook.", hint="Save it again as .xlsx.") from None
+        raise _unreadable(path) from None
     finally:
         if book is not None:
             book.close()
 
 
-def _check_size(path: Path) -> None:
-    """Refuse a workbook that unpacks to far more than its size, and sheets whose cells are far apart: both fill the memory."""
-    with zipfile.ZipFile(path) as packed:
-        unpacked = sum(part.file_size for part in packed.infolist())
-        if unpacked > LARGE and unpacked > MOST_PACKED * path.stat().st_size:
-            raise UnreadableError(
-                f"'{path.name}' unpacks to {unpacked / 2**20:,.0f} MiB, more than a workbook of its size does.",
-                hint="Open and save it in a spreadsheet program, or export the sheet as CSV.",
-            )
-        for name in packed.namelist():
-            if name.startswith("xl/worksheets/") and name.endswith(".xml"):
-                text = packed.read(name)
-                width = max((_column_number(c) for c in set(re.findall(rb'<c r="([A-Z]+)', text))), default=0)
-                height = max((int(r) for r in re.findall(rb'<row [^>]*?\br="(\d+)"', text)), default=0)
-                if width * height > max(MOST_CELLS, SPARSE * text.count(b"<c ")):
-                    raise UnreadableError(
-                        f"a sheet of '{path.name}' has cells in {height:,} rows and {width:,} columns, nearly all of them empty.",
-                        hint="Delete the cells far below or beside the table, and save it.",
-                    )
-
-
-def _column_number(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - 64
-    return number
+def _unreadable(path: Path) -> UnreadableError:
+    """Why a workbook cannot be read: many programs write text under the name of one."""
+    with path.open("rb") as file:
+        head = file.read(512)
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        what, hint = "holds HTML or XML, no Excel workbook", "Open it in a spreadsheet program and save it as .xlsx."
+    elif head and not any(sign in head for sign in (b"\x00", b"PK")) and b"\n" in head:
+        what, hint = "holds text, no Excel workbook", "Name it .csv, or pass --read format=csv."
+    else:
+        what, hint = "is not a readable Excel workbook", "Save it again as .xlsx."
+    return UnreadableError(f"'{path}' {what}.", hint=hint)
 
 
 def _chosen(book: Any, sheet: str | int | None, path: Path) -> tuple[Any, list[str]]:
@@ -264,34 +271,34 @@ def _holds_table(sheet: Any) -> bool:
     return wide > 1 and 2 * wide > len(rows)
 
 
-def _check_cells(sheet: Any, above: int, below: int, path: Path) -> tuple[int, int]:
+def _with_zeros(rows: list[Row], shown: Mapping[tuple[int, int], int], start: int, left: int) -> list[Row]:
+    """The rows with whole numbers as texts where the sheet shows them with zeros before them, as codes are."""
+    out = [list(r) for r in rows]
+    for (i, j), digits in shown.items():
+        row, column = i - start, j - left
+        if 0 <= row < len(out) and 0 <= column < len(out[row]):
+            value = out[row][column]
+            if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and value == int(value):
+                out[row][column] = f"{int(value):0{digits}d}"
+    return list(out)
+
+
+def _merged_names(sheet: Any, start: int, rows: Sequence[Row]) -> bool:
+    """Whether cells of the row that would hold the names are merged with others beside them, and the names stand below."""
+    at = names_at(rows)
+    beside = any(first[0] == last[0] == start + at and last[1] > first[1] for first, last in sheet.merged_cell_ranges or ())
+    return beside and names_below([r for r in rows[at + 1 :] if r])
+
+
+def _check_cells(sheet: Any, above: int, below: int, path: Path, text: bytes) -> tuple[int, int]:
     """Refuse cells that look filled to people and empty to programs; how many hold an error, and how many rows are hidden."""
     merged = sum(1 for first, last in sheet.merged_cell_ranges or () if last[0] >= above and first[0] < below)
-    text = _part_of(path, str(sheet.name))
     formulas = len(_UNCOMPUTED.findall(text)) if b"<f" in text else 0
     if formulas or merged:
         what = f"{formulas} formulas that were never computed" if formulas else f"{merged} groups of merged cells below its names"
         fix = "Open it in a spreadsheet program and save it" if formulas else "Split them and fill in every cell"
         raise UnreadableError(f"sheet '{sheet.name}' of '{path.name}' has {what}.", hint=f"{fix}, then try again.")
     return len(re.findall(rb'<c [^>]*\bt="e"', text)), len(re.findall(rb'<row [^>]*\bhidden="(?:1|true)"[^>]*>\s*<c ', text))
-
-
-def _part_of(path: Path, sheet: str) -> bytes:
-    """The XML of a sheet; empty for other formats than .xlsx."""
-    if not zipfile.is_zipfile(path):
-        return b""
-    with zipfile.ZipFile(path) as packed:
-        if "xl/workbook.xml" not in packed.namelist():
-            return b""
-        book, links = (packed.read(f"xl/{n}").decode("utf-8", "replace") for n in ("workbook.xml", "_rels/workbook.xml.rels"))
-        for tag in re.findall(r"<(?:\w+:)?sheet [^>]*>", book):
-            found = dict(re.findall(r'([\w:]+)="([^"]*)"', tag))
-            if html.unescape(found.get("name", "")) == sheet:
-                target = [dict(re.findall(r'(\w+)="([^"]*)"', link)) for link in re.findall(r"<Relationship [^>]*>", links)]
-                part = next((one["Target"] for one in target if one.get("Id") == found.get("r:id")), "")
-                name = part.lstrip("/") if part.startswith("/") else f"xl/{part}"
-                return packed.read(name) if name in packed.namelist() else b""
-    return b""
 
 
 def _table(names: Sequence[str], rows: Sequence[Row], types: Mapping[str, str]) -> Any:
@@ -322,6 +329,11 @@ def _array(values: list[Any], wanted: str | None) -> Any:
     if len(kinds) == 1 and (kind := kinds.pop()) in single:
         return pa.array(values, single[kind])
     return pa.array([None if v is None else _plain(v) for v in values], pa.string())
+
+
+def _dates_and_numbers(values: Sequence[Any]) -> bool:
+    kinds = {type(v) for v in values}
+    return bool(kinds & {datetime.datetime, datetime.date}) and bool(kinds & {int, float})
 
 
 def _plain(value: Any) -> str:

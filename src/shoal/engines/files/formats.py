@@ -41,6 +41,7 @@ ENDINGS = {
     ".tab": "csv",
     ".txt": "csv",
     ".data": "csv",
+    ".dat": "csv",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".jsonl": "jsonl",
@@ -69,6 +70,29 @@ ENDINGS = {
 }
 """File endings and the formats they mean."""
 
+_SPREADSHEET = "Open it in a spreadsheet program, and save it as .xlsx or .csv."
+_TEXT = "Copy the table into a spreadsheet program, and save it as .xlsx or .csv."
+_UNPACK = "Unpack it, and open the table inside."
+OTHERS = {
+    ".dbf": ("a dBase table", "Open it in LibreOffice Calc, which asks for its code page, and save it as .xlsx or .csv."),
+    ".mdb": ("an Access database", "Export the table from Access (External Data) as .xlsx, or with mdb-export as .csv."),
+    ".accdb": ("an Access database", "Export the table from Access (External Data) as .xlsx."),
+    ".rds": ("an R object", "In R: write.csv(readRDS(FILE), 'table.csv', row.names = FALSE)."),
+    ".rda": ("R objects", "In R: load(FILE); write.csv(NAME, 'table.csv', row.names = FALSE)."),
+    ".rdata": ("R objects", "In R: load(FILE); write.csv(NAME, 'table.csv', row.names = FALSE)."),
+    ".numbers": ("a Numbers document", "In Numbers: File, Export To, Excel."),
+    ".sas7bcat": ("labels of a SAS file, without its records", "Open the .sas7bdat file."),
+    ".sps": ("commands of SPSS", "Open the .sav file that they make."),
+    ".pkl": ("a Python object", "In Python: pandas.read_pickle(FILE).to_parquet('table.parquet')."),
+    ".h5": ("an HDF5 file", "In Python: pandas.read_hdf(FILE).to_parquet('table.parquet')."),
+    **dict.fromkeys(
+        (".html", ".htm", ".xml", ".fods", ".wk1", ".wks", ".slk", ".dif"), ("a page or sheet of another program", _SPREADSHEET)
+    ),
+    **dict.fromkeys((".doc", ".docx", ".odt", ".rtf", ".pdf"), ("a text document", _TEXT)),
+    **dict.fromkeys((".7z", ".rar", ".tar", ".tgz", ".bz2", ".xz"), ("a packed file", _UNPACK)),
+}
+"""Endings of files that are not opened, what they are, and how to make a table of them."""
+
 
 def format_of(path: Path) -> str | None:
     """The format that a path's ending means; a folder or a pattern holds Parquet.
@@ -95,6 +119,8 @@ def open_path(path: Path, options: dict[str, Any]) -> Opened:
         if texts and (given == "csv" or pattern or not text_files(path, (".parquet", ".pq"))):
             return brought(str(path), options, lambda folder: one_csv(texts, folder), open_csv)
     kind = given or ("parquet" if path.is_dir() or pattern else format_of(path))
+    if kind is None and (other := OTHERS.get(ending(path))):
+        raise UnreadableError(f"'{path.name}' is {other[0]}, which Shoal does not read.", hint=other[1])
     if kind not in OPENERS:
         raise UsageError(
             f"the format of '{path.name}' is not known.",

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ TOTALS, _STATISTICS, _UNITS, MISSING_WORDS = (
     frozenset(_WORDS[section]) for section in ("totals", "statistics", "units", "missing")
 )
 _SUBTOTALS = tuple(_WORDS["subtotals"])
+VARIABLES = frozenset(_WORDS["variables"])
 _TOTAL = re.compile(
     r"(grand|sub|overall|all|column)?[ -]?totals?( (général|general|geral|generale))?"
     r"( ?\(?(of|n ?=|rows|records|for)?[ \d,.]*\)?)?"
@@ -194,6 +196,26 @@ def _heads_group(row: Row) -> bool:
     return len(texts) == 1 and text_of(row[0]) == texts[0] and not is_amount(texts[0]) and not is_rule(row)
 
 
+def _heads_inside(rows: Sequence[Row], usual: int) -> bool:
+    """Whether rows with one text stand alone among records that are nearly full, before the last one.
+
+    >>> _heads_inside([["a", "1", "x"], ["Ward B"], ["c", "3", "z"], ["d", "4", "x"]], 3)
+    True
+    >>> _heads_inside([["a", "1", "x"], ["b", "", ""], ["c", "", ""], ["d", "4", "x"]], 3)  # records without values
+    False
+    """
+    held = [r for r in rows if filled(r)]
+    at = [i for i, r in enumerate(held) if _heads_group(r)]
+    if not at or 3 * len(at) > len(held) or at[-1] == len(held) - 1 or any(b == a + 1 for a, b in pairwise(at)):
+        return False
+    heads = {text_of(held[i][0]) for i in at}
+    others = [r for i, r in enumerate(held) if i not in {*at}]
+    if len(at) == 1 and (" " not in min(heads) or any(" " in text_of(r[0]) for r in others)):
+        return False  # one person without values
+    full = sum(len(filled(r)) >= 0.75 * usual for r in others)
+    return len(heads) == len(at) and full >= 0.98 * len(others) and not any(text_of(r[0]) in heads for r in others)
+
+
 def titles_part(row: Row, usual: int) -> bool:
     """Whether a row before names that stand again may be the title of the part below: at most half as full as a record."""
     return 2 * len(filled(row)) <= usual
@@ -218,7 +240,7 @@ def lay_out(body: Sequence[Row], tail: Sequence[Row], width: int, *, whole: bool
     sizes = sorted(len(filled(r)) for r in body[:200])
     usual = sizes[len(sizes) // 2]
     units, doubtful = _units(body, numeric)
-    if usual > 2 and _heads_group(body[0]):
+    if usual > 2 and (_heads_group(body[0]) or (not again and _heads_inside(body, usual))):
         doubtful["groups"] = ()
     last, below = _notes_below(tail, width)
     rest = [r for r in below if filled(r)]
@@ -442,9 +464,9 @@ QUESTIONS = {
     "totals": "the last row of {table} is labelled as a total, but is filled like a record.",
     "units": "the first row of {table} has words above columns of numbers: units or labels, or a record.",
     "notes": "the last rows of {table} have few filled cells: notes, or records.",
-    "groups": "the first row of {table} has one text only: the heading of a group of records, or a record.",
+    "groups": "a row of {table} has one text only: the heading of a group of records, or a record.",
     "tables": "{table} holds several tables, or its names stand below records: names stand inside it or beside an empty column.",
-    "transposed": "the rows of {table} look like columns: each has values of one kind; the columns have several.",
+    "transposed": "the rows of {table} look like columns: the values of a row belong together, those of a column do not.",
 }
 
 
@@ -489,6 +511,16 @@ _REPAIRS = {
 """By sort: the option, its value and the one that overrules it; and what was set aside."""
 
 
+_EXPECTED = {
+    "units": "row of units",
+    "totals": "row of totals",
+    "notes": "notes",
+    "groups": "headings of groups",
+    "bad_lines": "lines with too few or too many fields",
+}
+"""What options that set rows aside expect a file to have."""
+
+
 def aside_in_words(aside: Mapping[str, int]) -> str:
     """What was set aside, in words.
 
@@ -523,6 +555,10 @@ def repairs_of(
             what = _REPAIRS[sort][1].format(n=f"{n:,}", s="s" if n > 1 else "").replace("around", "below")
             options[key] = (comment or value) if key == "comment" else value
             lines.append(f"Set aside {what} ({key}={options[key]}). Overrule with --read {key}={other}.")
+    met = {_REPAIRS[sort][0][0] for sort, count in aside.items() if count}
+    for key, what in _EXPECTED.items():
+        if plan.get(key) == "set-aside" and key not in met:
+            lines.append(f"No {what} found, though {key}=set-aside expects some: the file may differ from earlier ones.")
     if options.get("quoted_empty") == "missing":
         lines.append('Read quoted empty fields ("") as missing. Overrule with --read quoted_empty=text.')
     if "heading_rows" in options:
@@ -559,9 +595,29 @@ def several_in_one(cells: Sequence[Any]) -> bool:
     by_sign = any(n > 1 and sum(t.count(sign) >= n for t in texts) >= 0.9 * len(texts) for sign, n in signs.items())
     gaps = all(re.search(r"\S\s{2,}\S.*\S\s{2,}\S", t) for t in texts)
     pairs = all(re.match(r"[-\s]*\w[\w ]*\s*[:=]\s*\S", t) for t in texts)
-    return by_sign or gaps or pairs
+    return by_sign or gaps or pairs or _fixed_width([c for c in cells[1:200] if isinstance(c, str) and c.strip()])
 
 
+def _fixed_width(lines: Sequence[str]) -> bool:
+    """Whether lines are cut at fixed places: of one length, with blanks inside, and digits begin or end at the same places.
+
+    >>> _fixed_width(["Anna 34Utrecht21000", "Piet 51Delft  32500", "Eva  29Leiden 40125"]), _fixed_width(["AB 12345678"] * 3)
+    (True, False)
+    """
+    lines = [line.rstrip("\r\n") for line in lines]
+    if len(lines) < 3 or len({*map(len, lines)}) > 1 or len(lines[0]) < 10:
+        return False
+    if all(line.isdigit() for line in lines):
+        return len(lines[0]) > LONGEST_NUMBER
+    kinds = [["digit" if c.isdigit() else "" if c == " " else "letter" for c in line] for line in lines]
+    ends = [n for n in range(1, len(lines[0])) if all((k[n] == "digit") != (k[n - 1] == "digit") and k[n] for k in kinds)]
+    joined = any({k[n - 1], k[n]} == {"digit", "letter"} for k in kinds for n in ends)
+    blank = len({tuple(n for n, k in enumerate(kind) if not k) for kind in kinds}) > 1
+    return len(ends) > 1 and joined and blank
+
+
+LONGEST_NUMBER = 24
+"""Digits of a number of a person or a thing at most: more of them are several numbers without a sign between."""
 HEAD_ROWS = 50
 """Rows below two rows of words that are looked at for numbers."""
 
@@ -588,13 +644,25 @@ def second_heading(rows: Sequence[Sequence[Any]]) -> bool:
 
 
 def says_nothing(names: Sequence[Any]) -> bool:
-    """Whether most names of a row are blank or bare codes (X1, V2): then the row below holds the names.
+    """Whether most names of a row are blank, bare codes (X1, V2) or numbered (Column1): then the row below holds the names.
 
-    >>> says_nothing(["", "X1", "X2"]), says_nothing(["age", "sex", "q1"])
-    (True, False)
+    >>> says_nothing(["", "X1", "X2"]), says_nothing(["Column1", "Column2"]), says_nothing(["age", "sex", "q1"])
+    (True, True, False)
     """
-    bare = sum(not text_of(n) or re.fullmatch(r"[A-Za-z]?|[A-Za-z]{0,3}_?\d+", str(n).strip()) is not None for n in names)
-    return bare > 0.6 * len(names)
+    bare = sum(not (t := text_of(n)) or re.fullmatch(r"[A-Za-z]?|[A-Za-z]{0,3}_?\d+", t) is not None for n in names)
+    return bare > 0.6 * len(names) or numbered_only(names)
+
+
+_NUMBERED = re.compile(
+    r"(column|spalte|colonne|columna|coluna|colonna|kolom|kolumna?|stolpec|stĺpec|sloupec|oszlop|sütun|столбец|列|欄|열|field|"
+    r"unnamed:) ?\d+",
+    re.IGNORECASE,
+)
+
+
+def numbered_only(names: Sequence[Any]) -> bool:
+    """Whether all names are those that a program gives to columns without any, in the language of its user."""
+    return len(names) > 1 and all(_NUMBERED.fullmatch(text_of(n)) for n in names)
 
 
 def column_of_numbers(cells: Sequence[Any]) -> bool:

@@ -16,11 +16,13 @@ from shoal.engines.files.layout import (
     HEAD_ROWS,
     MISSING_WORDS,
     VALUE,
+    VARIABLES,
     YEAR,
     Row,
     column_of_numbers,
     filled,
     is_amount,
+    numbered_only,
     numbers_columns,
     text_of,
 )
@@ -28,6 +30,8 @@ from shoal.engines.files.layout import (
 _DATE = re.compile(r"\d{4}[-./]\d\d?[-./]\d\d?([ T]\d\d?:.*)?|\d\d?[-./]\d\d?[-./]\d{2,4}")
 FEWEST_LOOKED_AT, LOOKED_AT, CELLS = 20, 500, 50_000
 """Rows by which the shape is judged: so many, or as many as have so many cells, but not fewer than the first number."""
+FEWEST_NUMBERS = 3
+"""Numbers in a row of a file without names, more than which may be the values of one column."""
 FEWEST_PAIRS = 4
 """Names and values, one pair in a line, from which they are not a table."""
 
@@ -39,6 +43,8 @@ def strange_shape(names: Row, body: Sequence[Row], tail: Sequence[Row], over: Se
     """
     if names and (stacked(tail) or (whole and beside(names, body))):
         return "tables"
+    if numbered_only(names) and body and names_below(body):
+        return "heading"
     alike = max(Counter(filled(names)).values(), default=0)
     parts = any(len(filled(r)) > 1 for r in over) or (bool(body) and not any(map(is_amount, body[0])))
     if alike > 2 and 2 * alike >= len(filled(names)) and parts:
@@ -47,6 +53,18 @@ def strange_shape(names: Row, body: Sequence[Row], tail: Sequence[Row], over: Se
     if names_inside(rows):
         return "tables"
     return "transposed" if transposed(names, rows) else ""
+
+
+def names_below(body: Sequence[Row]) -> bool:
+    """Whether the first record holds words alone, all different, none of which stands again below in its column.
+
+    >>> names_below([["name", "age"], ["Anna", 34]]), names_below([["Anna", "f"], ["Eva", "f"]]), names_below([["Anna", 34]])
+    (True, False, False)
+    """
+    texts = [text_of(c) for c in body[0]] if body else []
+    if not texts or not all(texts) or len({*texts}) < len(texts) or any(kind_of(t) != "text" for t in texts):
+        return False
+    return not any(len(r) > i and text_of(r[i]) == t for r in body[1:] for i, t in enumerate(texts))
 
 
 def kind_of(cell: object) -> str:
@@ -81,8 +99,31 @@ def transposed(names: Row, body: Sequence[Row]) -> bool:
     columns = [{k[i] for k in kinds if len(k) > i} - {""} for i in range(width)]
     if sum(len(c) > 1 for c in columns) >= 0.9 * width and sum(len({*k} - {""}) < 2 for k in kinds) >= 0.9 * len(kinds):
         return True
+    if all(c <= {"text"} for c in columns):
+        return _named(names, first) or _recur_in_rows(names, body)
+    if not all(c <= {"number"} for c in columns) or not _ranges_differ(body):
+        return False
     numbered = numbers_columns(names[1:]) and len(body) < len(names)
-    return numbered and all(c <= {"number"} for c in columns) and _ranges_differ(body)
+    apart = not names and len(body) > 2 and width > FEWEST_NUMBERS
+    return numbered or apart or _named(names, first)
+
+
+def _named(names: Row, first: Sequence[str]) -> bool:
+    """Whether the first column holds names of columns, and the row of names does not."""
+    known = sum(t.casefold() in VARIABLES for t in first)
+    return known > 1 and 2 * known >= len(first) and not any(text_of(n).casefold() in VARIABLES for n in names[1:])
+
+
+def _recur_in_rows(names: Row, body: Sequence[Row]) -> bool:
+    """Whether words recur inside rows and never below one another: at least two rows have some twice, and no two share one.
+
+    >>> _recur_in_rows([], [["a", "f", "m", "f", "m"], ["b", "x", "y", "z", "x"], ["c", "1a", "2a", "3a", "4a"]])
+    True
+    """
+    rows = [[t for c in r[1:] if (t := text_of(c))] for r in (*([names] if names else ()), *body)]
+    sets = [{*r} for r in rows]
+    twice = sum(len(r) > len(one) for r, one in zip(rows, sets, strict=True))
+    return len(rows) > 2 and min(map(len, rows)) > 3 and twice > 1 and sum(map(len, sets)) == len(set().union(*sets))
 
 
 def _pairs(names: Row, body: Sequence[Row], kinds: Sequence[str]) -> bool:
@@ -181,8 +222,14 @@ def stacked(rows: Sequence[Row]) -> bool:
 def beside(names: Row, body: Sequence[Row]) -> bool:
     """Whether another table stands beside the first: names behind an empty column, over less than half or twice as many rows.
 
+    Or over as many, if it begins with a column of different words as the first does: names of its own records.
+
     >>> beside(["a", "b", "", "c", "d"], [["x", 1, "", "u", 3], ["y", 2, "", "", ""], ["z", 4, "", "", ""]])
     True
+    >>> beside(["a", "b", "", "c", "d"], [["x", 1, "", "u", 3], ["y", 2, "", "v", 4], ["z", 4, "", "w", 5]])
+    True
+    >>> beside(["a", "b", "", "c", "d"], [["x", 1, "", "u", 3], ["y", 2, "", "u", 4], ["z", 4, "", "v", 5]])
+    False
     """
     last = [max((i for i, r in enumerate(body) if len(r) > n and text_of(r[n])), default=-1) for n in range(len(names))]
     gaps = [n for n, name in enumerate(names) if not text_of(name) and last[n] < 0]
@@ -190,9 +237,31 @@ def beside(names: Row, body: Sequence[Row]) -> bool:
         sides = [[last[n] for n in side if text_of(names[n])] for side in (range(gap), range(gap + 1, len(names)))]
         if min(map(len, sides)) > 1:
             short, long = sorted(1 + max(side) for side in sides)
-            if 0 < 2 * short < long:
+            starts = [[text_of(r[n]) for r in body if len(r) > n and text_of(r[n])] for n in (_first_named(names), gap + 1)]
+            own = all(len(c) > 2 and len({*c}) == len(c) and not any(map(is_amount, c)) for c in starts)
+            if 0 < 2 * short < long or own:
                 return True
     return False
+
+
+ONCE = "Column '{}' has its values once above rows that leave it empty, as if each stood for the rows below: they are missing."
+
+
+def stands_once(cells: Sequence[object]) -> bool:
+    """Whether the first column of a table may stand for rows below: words that never recur, most above empty cells.
+
+    >>> stands_once(["A", "", "", "B", ""]), stands_once(["A", "B", "", "A"]), stands_once(["", "A", "", "B", ""])
+    (True, False, False)
+    """
+    texts = [text_of(c) for c in cells]
+    words = [t for t in texts if t]
+    below = [not texts[i + 1] for i, t in enumerate(texts[:-1]) if t]
+    often = 2 * len(words) <= len(texts) and 2 * sum(below) >= len(below)
+    return len(words) > 1 and bool(texts[0]) and len({*words}) == len(words) and often and not all(map(is_amount, words))
+
+
+def _first_named(names: Row) -> int:
+    return next((i for i, name in enumerate(names) if text_of(name)), 0)
 
 
 def first_is_record(rows: Sequence[Row]) -> bool:

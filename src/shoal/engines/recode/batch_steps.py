@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.core.kinds import normalize
 from shoal.engines.core.step_sql import gap_error
 from shoal.errors import HierarchyGapError
-from shoal.kernels.arrow import from_texts, kind_of
+from shoal.kernels.arrow import from_texts, kind_of, positions
 from shoal.kernels.codes import code_labels, is_code, is_numeric, number_ranges
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, ColumnStep, Plan, Step, StreamStep
@@ -232,13 +233,20 @@ def order_of_groups(pairs: Any, order: Sequence[str] = ()) -> tuple[str, ...]:
     ('1 to 2', '2', '10')
     """
     places = {text: (0, float(i), "") for i, text in enumerate(order)}
-    ends: dict[str, tuple[Any, Any]] = {}
-    met = set(zip(pairs["was"].to_pylist(), pairs["is"].to_pylist(), strict=True))
-    there = {value for value, _ in met}
-    for value, label in met:
-        if value is None or label is None or label == SUPPRESSED or (label.startswith("(") and label not in there):
-            continue
-        at = places.get(value, natural(value))
-        low, high = ends.get(label, (at, at))
-        ends[label] = min(low, at), max(high, at)
-    return tuple(sorted(ends, key=lambda label: (*ends[label], label)))
+    values, value_of = _places(pairs["was"])
+    labels, label_of = _places(pairs["is"])
+    at = [places.get(value, natural(value)) for value in values]
+    rank = {place: i for i, place in enumerate(sorted(set(at)))}
+    known, there = (value_of >= 0) & (label_of >= 0), set(values)
+    own, low = np.array([rank[place] for place in at], dtype=np.int64)[value_of[known]], np.full(len(labels), len(rank))
+    high = np.full(len(labels), -1)
+    np.minimum.at(low, label_of[known], own)
+    np.maximum.at(high, label_of[known], own)
+    said = [i for i, label in enumerate(labels) if high[i] >= 0 and label != SUPPRESSED and (label[:1] != "(" or label in there)]
+    return tuple(labels[i] for i in sorted(said, key=lambda i: (low[i], high[i], labels[i])))
+
+
+def _places(texts: Any) -> tuple[list[str], npt.NDArray[Any]]:
+    """The different texts and the place of each row among them; −1 for a missing one."""
+    encoded = texts.combine_chunks().dictionary_encode()
+    return encoded.dictionary.to_pylist(), positions(encoded.indices)

@@ -12,6 +12,7 @@ import codecs
 import csv
 import io
 import itertools
+import re
 import shutil
 import tempfile
 from collections import Counter, deque
@@ -30,11 +31,12 @@ from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.duckdb.sql import UNEVEN, identifier, literal, path_literal
 from shoal.engines.files.csv.encodings import SAMPLE_BYTES, UnknownEncodingError, guess_encoding, rests_on_few
 from shoal.engines.files.csv.sniff import Dialect, mended_line, sample_bytes, sniff
-from shoal.engines.files.csv.types import Field, converted, guess_types, read_plain, typed
+from shoal.engines.files.csv.types import Field, converted, guess_types, read_plain, shortened, typed
 from shoal.engines.files.frames import open_deferred, still_there
-from shoal.engines.files.layout import MODES, is_blank, need_modes, numbered_names, repairs_of, titles_part
+from shoal.engines.files.layout import HEAD_ROWS, MODES, is_blank, need_modes, numbered_names, repairs_of, titles_part
 from shoal.engines.files.packing import opened, packing_of, require_option
 from shoal.engines.files.readers import EngineReader
+from shoal.engines.files.shape import ONCE, stands_once
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column
 from shoal.model.roles import Column, check_names
 
@@ -208,6 +210,7 @@ class _File:
     own: list[str]
     options: Mapping[str, Any]
     aside: Counter[str] = field(default_factory=Counter)
+    told: tuple[str, ...] = ()
 
     @property
     def null(self) -> list[str]:
@@ -224,7 +227,8 @@ class _File:
             self.dialect = before
             return None
         fields, decimal = _fields(self.names, sample, self.dialect, self.options)
-        odd = any(f.comma or f.padded or f.quoted_empty or f.marks or f.amount for f in fields)
+        self.told = self._told(sample)
+        odd = any(f.comma or f.padded or f.quoted_empty or f.marks or f.days or f.amount for f in fields)
         table = None if odd else typed(sample, [f.sql_type for f in fields], self.names)
         if table is None:
             self.dialect = before
@@ -253,6 +257,7 @@ class _File:
         sample = self._sample(lambda d: engine.run_table(f"FROM {reading(d)} LIMIT {SAMPLE_ROWS}", path.name))
         source = reading(self.dialect)
         fields, decimal = _fields(names, sample, self.dialect, self.options)
+        self.told = self._told(sample)
         engine.explain_late = lambda position: _late(engine, source, fields[position], path.name)
         details = self._details() | {"decimal": decimal}
         if signs := {f.name: sign for f in fields if f.amount is not None and (sign := f.amount.before or f.amount.behind)}:
@@ -294,6 +299,25 @@ class _File:
             sample = read(self.dialect)
         return sample
 
+    def _told(self, sample: Any) -> tuple[str, ...]:
+        """What the texts of the sample have lost before they came here, and what stands only once for several rows."""
+        text = self.raw.decode(self.encoding, errors="ignore")
+        columns = zip(self.names, sample.columns, strict=True)
+        first = next(iter(sample.columns), None)
+        lost = [f"'{name}'" for name, column in columns if shortened(column)][:5] if "E+1" in text else []
+        own = first is not None and stands_once(first.to_pylist()[:HEAD_ROWS])
+        return tuple(
+            said
+            for said, holds in (
+                (SHORTENED.format(", ".join(lost)), bool(lost)),
+                (ZERO_BYTES, "\x00" in text),
+                (LOST_LETTERS, "\ufffd" in text),
+                (GARBLED, _GARBLED.search(text) is not None),
+                (ONCE.format(self.names[0]), own and len(self.names) > 1),
+            )
+            if holds
+        )
+
     def _noted(self, columns: Sequence[Column]) -> list[Column]:
         """The columns with the labels of a second row of headings."""
         labels = self.dialect.labels or ("",) * len(columns)
@@ -310,7 +334,7 @@ class _File:
         plan |= {"heading_rows": 2} if dialect.rows > 1 else {}
         renamed = {new: old for new, old in zip(self.names, self.own, strict=True) if new != old}
         guessed = "encoding" not in options and not self.encoding.startswith("utf") and rests_on_few(self.raw)
-        mended = (*dialect.mended, FEW_LETTERS) if guessed else dialect.mended
+        mended = (*dialect.mended, *([FEW_LETTERS] if guessed else []), *self.told)
         return {
             "format": "csv",
             "delimiter": dialect.delimiter,
@@ -322,6 +346,17 @@ class _File:
             **({"quoted_empty": dialect.quoted_empty} if dialect.quoted_empty != "numbers" else {}),
             **repairs_of(counts, renamed, plan, above=dialect.above, comment=dialect.comment, mended=mended),
         }
+
+
+SHORTENED = (
+    "A spreadsheet has shortened numbers of {} (as in E+15): their last digits are lost, and different ones may look the same. "
+    "Write the file again with these columns as text."
+)
+ZERO_BYTES = "Some texts hold zero bytes, which are kept."
+LOST_LETTERS = "Some texts hold the sign of a letter that another program could not write: which letters they were is lost."
+GARBLED = "Some texts look as if another program had read them in a wrong encoding (two odd signs for one letter); they are kept."
+_GARBLED = re.compile("Ã[\u0080-\u00bf\u0152-\u2122]|Â[\u00a0-\u00bf]|â€[\u0080-\u2122]|Ð[\u0080-\u00bf\u0152-\u2122]Ð")
+"""UTF-8 read as Windows-1252 or Latin-1."""
 
 
 def _quoted_empties_are_missing(sample: Any) -> bool:

@@ -235,7 +235,8 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     if len(rows[0]) == 1 and "delimiter" not in options and several_in_one([r[0] for r in rows]):
         raise UnreadableError(
             f"the lines of '{path.name}' look as if they had several fields, but no sign divides them evenly.",
-            hint="Pass the sign: --read delimiter=SIGN. If the file has one column, pass --read delimiter=,.",
+            hint="Pass the sign: --read delimiter=SIGN. Cut columns of fixed width in a spreadsheet program (Text to Columns). "
+            "If the file has one column, pass --read delimiter=,.",
         )
     ended = not blanks and _delimiter_behind_names(rows)
     rows = [r[:-1] if len(r) > len(rows[-1]) else r for r in rows] if ended else rows
@@ -293,10 +294,14 @@ def _labels_apart(rows: list[list[str]]) -> tuple[tuple[str, ...], list[list[str
     return (tuple(first), [second, *rest]) if says_nothing(first) else (tuple(second), [first, *rest])
 
 
+UNSEEN = "\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+"""Signs without a width around names, that change the direction of writing or mark an order of bytes."""
+
+
 def _names_of(first: Sequence[str], header: bool) -> tuple[list[str], bool]:
     """The names of the columns, and whether blanks stand around most of them."""
     names = list(first) if header else [f"column{i}" for i in range(1, len(first) + 1)]
-    stripped = [n.strip() or f"column{i}" for i, n in enumerate(names, start=1)]
+    stripped = [n.strip().strip(UNSEEN).strip() or f"column{i}" for i, n in enumerate(names, start=1)]
     return stripped, 2 * sum(n != s for n, s in zip(names, stripped, strict=True) if n.strip()) >= len(names)
 
 

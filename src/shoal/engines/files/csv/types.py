@@ -10,19 +10,24 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.engines.core.kinds import MOST_DIGITS
 from shoal.engines.duckdb.sql import literal
+from shoal.engines.files.csv.days import day_sql, east_day
 from shoal.engines.files.csv.sniff import Dialect
 
-MARKS = "\u2009\u202f\u00a0’\u0027\u0027"
+MARKS = " \u2009\u202f\u00a0’\u0027\u0027"
 """Marks between thousands other than decimal marks; the apostrophe twice, as SQL writes it."""
-_DIGITS = r"(?:0|[1-9][0-9]{0,2}(?:[\x{2009}\x{202f}\x{a0}’'][0-9]{3})+|[1-9][0-9]*)(?:[.,][0-9]+)?"
+_DIGITS = r"(?:0|[1-9][0-9]{0,2}(?:[ \x{2009}\x{202f}\x{a0}’'][0-9]{3})+|[1-9][0-9]*)(?:[.,][0-9]+)?"
 MARKED = rf"\({_DIGITS}\)|[-\x{{2212}}]?{_DIGITS}|{_DIGITS}-"
 """A number with such marks, in brackets, or with the minus sign of print or behind it."""
 MINUS = r"^\((.*)\)$|^\x{2212}(.*)$|^(.*)-$"
 """A number below zero that is written so; one of the groups is its digits."""
-SIGN = r"R\$|[€$£¥₩₽₺₹₴%]|EUR|USD|GBP|CHF|PLN|CZK|HUF|SEK|NOK|DKK|zł|Kč|Ft|руб\.?|TL|lei"
+SIGN = (
+    r"(?:R|US|HK|NT|[ACS])\$|[€$£¥₩₽₺₹₴₫₦₪₱฿%‰円元원]|EUR|USD|GBP|CHF|PLN|CZK|HUF|SEK|NOK|DKK|ISK|JPY|CNY|RMB|KRW|INR|CAD|AUD|NZD|ZAR|BRL|MXN|"
+    r"TRY|RON|BGN|RUB|UAH|zł|Kč|Ft|[Kk]r\.?|Fr\.|руб\.?|грн\.?|лв\.?|TL|lei|RM|Rp\.?"
+)
 BLANK = "[ \u00a0\u202f]?"
 
 
@@ -59,6 +64,8 @@ class Field:
     """An empty text, written in quotes, is a missing number or date."""
     marks: bool = False
     """Thin blanks or apostrophes between thousands do not belong to a number; brackets around it, a dash behind it mean minus."""
+    days: bool = False
+    """Days as East Asia writes them."""
     amount: Amount | None = None
     """The sign and the mark that all its numbers are written with."""
 
@@ -77,6 +84,8 @@ class Field:
     @property
     def _text(self) -> str:
         bare = f"nullif({self._bare}, '')" if self.quoted_empty else self._bare
+        if self.days:
+            return day_sql(bare)
         if self.marks:
             bare = f"regexp_replace(regexp_replace({bare}, '[{MARKS}]', '', 'g'), {literal(MINUS)}, '-\\1\\2\\3')"
         if self.amount is not None:
@@ -107,7 +116,9 @@ class Field:
             same = " OR ".join(f"rtrim({own}, '0') = rtrim({_digits_sql(w)}, '0')" for w in written)
             few = f"length({own}) <= 15 OR {same}"
             fits += f" AND CASE WHEN strlen({text}) <= 15 THEN true WHEN {again} = {text} THEN true ELSE {few} END"
-        empty = self.raw if self.amount is not None else text  # an amount that is written in another way is not missing
+        empty = (
+            self.raw if self.amount is not None or self.days else text
+        )  # an amount that is written in another way is not missing
         return f"CASE WHEN {empty} IS NULL OR ({fits}) THEN {typed} ELSE error('shoal:type:{self.position}') END"
 
 
@@ -237,6 +248,8 @@ class _Texts:
         plain = not (self.padded or self.empty or self.marks)
         if plain and (amount := written_amount(self.values)) and (found := _amount_field(self.values, amount)):
             return found
+        if plain and self.values and all(map(east_day, self.values)):
+            return Field(0, "", "DATE", days=True)
         sql_type, exact, comma = _guess(self.values, decimal)
         shortest, typed = sql_type == SHORTEST, sql_type != "VARCHAR"
         kind, marks = "DOUBLE" if shortest else sql_type, self.marks and typed
@@ -327,11 +340,15 @@ def _has_marks(values: Sequence[str]) -> bool:
     (True, True, False, False)
     >>> _has_marks(["12.50-", "3.10"]), _has_marks(["−5", "3"]), _has_marks(["1-", "2-"])
     (True, True, False)
+    >>> _has_marks(["1 250,50", "980,00"]), _has_marks(["123 456", "980 123"])  # the second may be numbers of people
+    (True, False)
     """
     if not _MARK.search("\n".join(values)):
         return False
+    if not all(map(_MARKED.fullmatch, values)):
+        return False
     marked = [v for v in values if _MARK.search(v)]
-    if not all(_MARKED.fullmatch(v) for v in values):
+    if any(" " in v for v in marked) and not any(re.search("[.,][0-9]{1,2}[)-]?$", v) for v in values):
         return False
     return len(marked) < len(values) or not all(map(_MINUS.fullmatch, marked))  # numbers that are all in brackets may be labels
 
@@ -339,6 +356,20 @@ def _has_marks(values: Sequence[str]) -> bool:
 def _without_marks(text: str) -> str:
     bare = "".join(c for c in text if c not in MARKS)
     return "-" + "".join(filter(None, below.groups())) if (below := _MINUS.fullmatch(bare)) else bare
+
+
+_SHORTENED = re.compile(r"-?[0-9]([.,][0-9]{1,5})?E\+1[1-9]")
+
+
+def shortened(column: Any) -> bool:
+    """Whether some texts of a column are whole numbers of 12 to 20 digits as spreadsheets show them, without most of the digits.
+
+    >>> shortened(pa.array(["1.23E+15", "17"])), shortened(pa.array(["1.5e+12"])), shortened(pa.array(["1.5E+03"]))
+    (True, False, False)
+    """
+    if not pc.any(pc.match_substring(column, "E+1")).as_py():
+        return False
+    return any(v is not None and _SHORTENED.fullmatch(v) for v in column.unique().to_pylist())
 
 
 def _padded_numbers(values: Sequence[str]) -> bool:
