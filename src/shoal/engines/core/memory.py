@@ -142,7 +142,7 @@ def bytes_to_measure(classes: int, columns: int, *, by_codes: bool) -> int:
     return classes * (24 * columns + 160 if by_codes else bytes_of_class(columns))
 
 
-def bytes_to_release_events(records: int) -> int:
+def bytes_to_release_events(records: int, together: int | None = None) -> int:
     """What a release of events holds at most: codes of the records, the plan that is tried, and sets of known records, which are
     counted some millions at a time. Generated commuters took 490, 870 and 1,650 MB beside the program for 300,000, 1,000,000 and
     3,000,000 records; each further record is taken as a third more than between the last two.
@@ -150,7 +150,8 @@ def bytes_to_release_events(records: int) -> int:
     >>> [bytes_to_release_events(n) >> 20 for n in (300_000, 1_000_000, 3_000_000, 10_000_000)]
     [514, 1034, 2102, 5840]
     """
-    return min(1_800 * records, (500 << 20) + 560 * records)
+    held = records if together is None else min(records, together)
+    return min(1_800 * held, (500 << 20) + 560 * held) + 40 * (records - held)
 
 
 def take_little() -> None:

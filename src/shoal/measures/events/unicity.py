@@ -444,7 +444,9 @@ def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[E
         ),
     ]
     if before.trips is not None and after.trips is not None:
-        out += compare_trips(before.trips, after.trips)
+        keys = np.union1d(before.trips, after.trips)
+        counts = (np.bincount(np.searchsorted(keys, t), minlength=len(keys)) for t in (before.trips, after.trips))
+        out += compare_counts(*counts, "trips", f"trips of flows above {LARGE}")
     if before.place is not None and after.place is not None:
         out.append(_supports(before, after))
     if before.moment is not None and after.moment is not None:
@@ -453,17 +455,13 @@ def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[E
     return tuple(out)
 
 
-def compare_trips(
-    before: IntArray, after: IntArray, name: str = "trips", name_large: str = f"trips of flows above {LARGE}", where: str = ""
-) -> list[EventUse]:
+def compare_counts(before: IntArray, after: IntArray, name: str, name_large: str, where: str = "") -> list[EventUse]:
     """Trips by origin and destination: all, and those of large flows."""
-    keys = np.union1d(before, after)
-    a, b = (np.bincount(np.searchsorted(keys, t), minlength=len(keys)) for t in (before, after))
-    large = a > LARGE
+    large = before > LARGE
     words = f"trips by origin and destination{where}"
-    out = [count_use(name, words, a, b)]
+    out = [count_use(name, words, before, after)]
     if large.any():
-        out.append(count_use(name_large, f"{words} that had more than {LARGE}", a[large], b[large]))
+        out.append(count_use(name_large, f"{words} that had more than {LARGE}", before[large], after[large]))
     return out
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from shoal.errors import InfeasibleError
 from shoal.measures.events.knowledge import Mask, people_asked
 from shoal.measures.events.traces import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
-from shoal.measures.events.unicity import LARGE, Log, compare_logs, compare_trips, count_use, trips_of
+from shoal.measures.events.unicity import LARGE, Log, compare_counts, compare_logs, count_use, trips_of
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.certificate.events import EventData, EventSteps, EventUse
 from shoal.model.compare import most_of
@@ -33,10 +33,11 @@ from shoal.model.requirement import InferredNext, Requirement
 from shoal.release.events.plan_file import check_earlier
 from shoal.release.events.publish import place_labels, time_labels
 from shoal.release.events.records import EventTable, fewest_of, places_at, several_places, times_at
+from shoal.release.policy.events import EventRules
 from shoal.release.proof.events import read_flows
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Found, plan_found
-from shoal.search.events.problem import CUT, LOCAL
+from shoal.search.events.problem import CUT, LOCAL, Shape
 from shoal.search.events.suppress import most_each, most_shown
 
 FLOWS = "flows"
@@ -59,10 +60,7 @@ def uses_of(events: EventTable, found: Found, flows: Flows | None) -> tuple[Even
         made += _along_traces(events, found, read, hours=hours)
     if events.places:
         made += _exact_places(events, found)
-    if flows is not None:
-        keys = np.arange(len(flows.before))
-        counts = np.repeat(keys, flows.before), np.repeat(keys, flows.trips)
-        made += compare_trips(*counts, "flows", f"flows above {LARGE}", " in the file of flows")
+    made += [] if flows is None else _flow_uses(flows.before, flows.trips)
     moment = None
     if events.time is not None and events.time.kind in ("timestamp", "date", "time"):
         moment = microseconds(events.time.values, events.time.kind)[events.time.codes]
@@ -70,6 +68,11 @@ def uses_of(events: EventTable, found: Found, flows: Flows | None) -> tuple[Even
     left = Log(found.trace[index], None if moment is None else moment[index], after, trips[1])
     made = [*compare_logs(before, left, hours=hours, days=days), *made]
     return tuple(made)
+
+
+def _flow_uses(before: IntArray, after: IntArray) -> list[EventUse]:
+    """The file of flows: all flows, and large ones."""
+    return compare_counts(before, after, "flows", f"flows above {LARGE}", " in the file of flows")
 
 
 STAYS = np.array([1, 2, 4, 8, 24]) * UNITS["h"]
@@ -190,13 +193,14 @@ class _Read:
 @dataclass(frozen=True, eq=False, repr=False)
 class Flows:
     """The trips of each origin and destination: in the table, and as they are published (0: not published); the first and the
-    last record of one such trip; and which trips of the table are counted beside those that the records show."""
+    last record of one such trip; which trips of the table are counted beside those that the records show, and their number."""
 
     before: IntArray
     trips: IntArray
     first: IntArray
     last: IntArray
     kept: Mask
+    added: IntArray
 
     @property
     def lost(self) -> float:
@@ -227,11 +231,16 @@ def flows_beside(events: EventTable, found: Found) -> Flows | None:
     """The flows that are published beside the records: if the policy wants them; or if it does not say, the records show one
     place each, no requirement limits what tells the next place, and there are any."""
     rules = events.rules
-    if rules.flows is None and len(rules.place) == 1 and found.shape.place != NONE:
-        limited = any(isinstance(r, InferredNext) for r in events.problem.asked)
-        flows = None if limited else flows_of(events, found)
-        return flows if flows is not None and flows.trips.any() else None
-    return flows_of(events, found) if rules.flows is True else None
+    if not _wants_flows(rules, found.shape) or any(
+        isinstance(r, InferredNext) for r in events.problem.asked if rules.flows is None
+    ):
+        return None
+    flows = flows_of(events, found)
+    return flows if flows.trips.any() or rules.flows is True else None
+
+
+def _wants_flows(rules: EventRules, shape: Shape) -> bool:
+    return rules.flows is True or (rules.flows is None and len(rules.place) == 1 and shape.place != NONE)
 
 
 def flows_of(events: EventTable, found: Found) -> Flows:
@@ -265,7 +274,7 @@ def flows_of(events: EventTable, found: Found) -> Flows:
             own = which[: len(made)][order]
             kept = np.zeros(len(made), dtype=np.bool_)
             kept[order] = np.arange(len(own)) - np.searchsorted(own, own) < extra[own]
-            return Flows(true, told, first, last, kept)
+            return Flows(true, told, first, last, kept, added)
         extra[more[flow]] = 0
         shown[more[flow] & ~_shared(flow, shown, k, len(known))[flow]] = 0
 
@@ -420,15 +429,127 @@ def flow_table(events: EventTable, found: Found, flows: Flows) -> Any:
     import pyarrow as pa
 
     index = np.flatnonzero(flows.trips)
+    made = pa.table({**_named_ends(events, found, flows.first[index], flows.last[index]), "trips": flows.trips[index]})
+    return made.sort_by([(n, "ascending") for n in made.column_names])
+
+
+def _named_ends(events: EventTable, found: Found, first: IntArray, last: IntArray) -> dict[str, Any]:
+    """Origin and destination of some trips, as they are published."""
+    import pyarrow as pa
+
     level = EXACT if found.shape.place == NONE else found.shape.place
     labels = [(p, place_labels(p, level, events.trees, found.levels)) for p in events.places]
-    ends = (("from", flows.first[index]), ("to", flows.last[index]))
     if several_places(events.places):
-        columns = {p.name: values.take(pa.array(p.codes[ends[0][1]])) for p, values in labels}
-    else:
-        columns = {f"{p.name}_{end}": values.take(pa.array(p.codes[at])) for end, at in ends for p, values in labels}
-    made = pa.table({**columns, "trips": flows.trips[index]})
-    return made.sort_by([(n, "ascending") for n in made.column_names])
+        return {p.name: values.take(pa.array(p.codes[first])) for p, values in labels}
+    ends = (("from", first), ("to", last))
+    return {f"{p.name}_{end}": values.take(pa.array(p.codes[at])) for end, at in ends for p, values in labels}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupFlows:
+    """Flows of one group of people: their ends; trips in the table; trips that are published besides what the records show; trips
+    that the records show; of these the most of one person."""
+
+    columns: list[str]
+    ends: list[tuple[Any, ...]]
+    numbers: IntArray
+
+
+def flow_sums(events: EventTable, found: Found) -> GroupFlows | None:
+    """The flows of a group of people, protected; None if none are published beside the records."""
+    if not _wants_flows(events.rules, found.shape):
+        return None
+    read, flows, people = _Read.of(events, found), flows_of(events, found), events.n_people
+    keys = read.keys(flows.first, flows.last)
+    seen = read.seen or (keys[:0], keys[:0])
+    shown = read.keys(*seen)
+    both, times = np.unique(shown * people + events.problem.person[seen[0]], return_counts=True)
+    every, where = np.unique(np.concatenate((keys, shown)), return_index=True)
+    numbers = np.zeros((4, len(every)), dtype=np.int64)
+    numbers[0, np.searchsorted(every, keys)], numbers[1, np.searchsorted(every, keys)] = flows.before, flows.added
+    at = np.searchsorted(every, both // people)
+    np.add.at(numbers[2], at, times)
+    np.maximum.at(numbers[3], at, times)
+    first, last = (np.concatenate(x)[where] for x in ((flows.first, seen[0]), (flows.last, seen[1])))
+    columns = _named_ends(events, found, first, last)
+    return GroupFlows(list(columns), list(zip(*(c.to_pylist() for c in columns.values()), strict=True)), numbers)
+
+
+class FlowSums:
+    """The flows of all groups of people, added up. What a flow adds to the records is protected in each group: nothing that the
+    sums tell is not told of one group."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self.columns: list[str] | None = None
+        self.numbers: dict[tuple[Any, ...], list[int]] = {}
+
+    def add(self, one: GroupFlows | None) -> None:
+        if one is None:
+            return
+        self.columns = one.columns
+        for ends, (before, added, seen, most) in zip(one.ends, one.numbers.T.tolist(), strict=True):
+            n = self.numbers.setdefault(ends, [0, 0, 0, 0])
+            n[0], n[1], n[2], n[3] = n[0] + before, n[1] + added, n[2] + seen, max(n[3], most)
+
+    def told(self) -> dict[tuple[Any, ...], tuple[int, int]]:
+        """For each flow its trips in the table, and as they are published: those that the records show and what the groups add;
+        0 if nothing is added and the records show too few people."""
+        out = {}
+        for ends in sorted(self.numbers, key=lambda e: tuple(map(str, e))):
+            before, added, seen, most = self.numbers[ends]
+            if before:
+                out[ends] = before, added + seen if added or (seen and seen >= self.k * most) else 0
+        return out
+
+    def table(self) -> Any:
+        """The published flows (pyarrow); None if there are none."""
+        import pyarrow as pa
+
+        told = [(*ends, n) for ends, (_, n) in self.told().items() if n]
+        if not told or self.columns is None:
+            return None
+        made = pa.table([pa.array(c) for c in zip(*told, strict=True)], names=[*self.columns, "trips"])
+        return made.sort_by([(n, "ascending") for n in made.column_names])
+
+    def uses(self) -> list[EventUse]:
+        """The flows before and after."""
+        counts = np.array(list(self.told().values()), dtype=np.int64).reshape(-1, 2).T
+        return _flow_uses(*counts) if counts[1].any() else []
+
+
+def added_up(
+    parts: Sequence[Sequence[EventUse]], records: Sequence[int], traces: Sequence[int], people: Sequence[int]
+) -> list[EventUse]:
+    """The uses of groups of people as those of the whole: numbers are added, shares are means over the records, and the error of
+    the whole is at most the mean of the errors."""
+    named: dict[str, list[tuple[EventUse, int]]] = {}
+    for uses, n in zip(parts, records, strict=True):
+        for use in uses:
+            named.setdefault(use.name, []).append((use, n))
+    total, out = sum(records), []
+    for name, found in named.items():
+        first = found[0][0]
+
+        def mean(what: str, found: list[tuple[EventUse, int]] = found, by_size: bool = False) -> float | None:
+            told = [(getattr(u, what), u.before if by_size else n) for u, n in found if getattr(u, what) is not None]
+            whole = sum(n for _, n in told)
+            return sum(x * n for x, n in told) / whole if whole else None
+
+        if name == "records per person":
+            shown = sum(u.after for u in (p[0] for p in parts))
+            before, after, kept, error = total / sum(people), shown / sum(traces), None, None
+        elif name in ("hour of the day", "weekday"):
+            before, after, kept, error = mean("before"), mean("after"), mean("kept"), mean("error")
+        elif name == "people per place":
+            before, after = (float(max(getattr(u, w) for u, _ in found)) for w in ("before", "after"))
+            kept, error = mean("kept"), mean("error")
+        else:
+            before, after = (float(sum(getattr(u, w) for u, _ in found)) for w in ("before", "after"))
+            kept, error = mean("kept", by_size=True), mean("error", by_size=True)
+        words = first.sentence.split("; no plan")[0]
+        out.append(EventUse(name, words, before or 0.0, after or 0.0, kept, error))
+    return out
 
 
 def with_flows(events: EventTable, found: Found) -> Found:
