@@ -10,6 +10,7 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.kernels.group import group_codes
 from shoal.kernels.quantiles import beta_quantile
+from shoal.measures.events.knowledge import distinct
 from shoal.measures.events.sets import DRAWS, FEWEST_DRAWS, STEPS, Sets, affordable_draws, sets_of, walks, whole_sets
 from shoal.measures.events.traces import Traces
 from shoal.model.certificate.events import EventUse
@@ -488,7 +489,7 @@ def _visitors(log: Log) -> IntArray:
     if log.place is None or not clear.any():
         return np.zeros(1, dtype=np.int64)
     who, place = log.who[clear], log.place[clear]
-    both = np.unique(place * (int(who.max()) + 1) + who)
+    both = distinct(place * (int(who.max()) + 1) + who)
     return np.bincount(both // (int(who.max()) + 1))
 
 

@@ -22,7 +22,7 @@ from shoal.disk.atomic import scratch_of
 from shoal.engines.core.memory import give_back
 from shoal.errors import EmptyTableError, InfeasibleError, InternalError, UsageError
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.traces import EXACT, Traces
+from shoal.measures.events.traces import EXACT, NONE, Traces
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.events import Before, EventCost, EventData, EventSteps, EventUse
 from shoal.model.counts.classes import IntArray
@@ -43,7 +43,7 @@ from shoal.release.events.records import (
     nothing_complete,
     with_all,
 )
-from shoal.release.events.uses import FlowSums, added_up, flow_sums, uses_of, with_flows
+from shoal.release.events.uses import FlowSums, Read, added_up, flow_sums, uses_of, with_flows
 from shoal.release.policy.events import ONLY, EventRules
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts
@@ -220,10 +220,11 @@ class Groups:
                 events, found = self._solved(g)
                 if found is None:
                     return False
-                self.flows.add(flow_sums(events, found))
+                read = Read.of(events, found) if self.rules.place and self.shape.place != NONE else None
+                self.flows.add(flow_sums(events, found, read))
                 index = np.flatnonzero(found.stays)
                 used, which = np.unique(found.trace[index], return_inverse=True)
-                uses = uses_of(events, found, None)
+                uses = uses_of(events, found, None, read)
                 self.parts.append(Part(cost_of(events, found), len(index), len(used), uses, np.bincount(np.bincount(which))))
                 more = {n: events.records[n].take(pa.array(index)).combine_chunks() for n in self.policy.insensitive}
                 keys = np.random.default_rng([self.policy.seed, 2, g]).integers(0, MOST_KEY, len(used))[which]
@@ -231,7 +232,7 @@ class Groups:
                 self._keep_points(g, events, people)
                 people, traces = people + events.n_people, traces + len(used)
                 self._labels.append(plan_of(events, found))
-                del events, found, used, which, index, more, keys
+                del events, found, read, used, which, index, more, keys
                 give_back()
             self.pieces = pieces
         return True

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError
-from shoal.measures.events.knowledge import Mask, people_asked
+from shoal.measures.events.knowledge import Mask, distinct, people_asked
 from shoal.measures.events.traces import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
 from shoal.measures.events.unicity import LARGE, Log, compare_counts, compare_logs, count_use, trips_of
 from shoal.model.attack import AttackResult, Verdict
@@ -44,7 +44,7 @@ FLOWS = "flows"
 """The name of the file, without its ending."""
 
 
-def uses_of(events: EventTable, found: Found, flows: Flows | None) -> tuple[EventUse, ...]:
+def uses_of(events: EventTable, found: Found, flows: Flows | None, read: Read | None = None) -> tuple[EventUse, ...]:
     """Every comparison that the published columns allow: before, in the true order and at the published level of the places;
     after, as anybody computes it from the published file."""
     problem, width = events.problem, found.shape.time
@@ -54,7 +54,7 @@ def uses_of(events: EventTable, found: Found, flows: Flows | None) -> tuple[Even
     trips: list[IntArray | None] = [None, None]
     made: list[EventUse] = []
     if events.places and found.shape.place != NONE:
-        read = _Read.of(events, found)
+        read = read or Read.of(events, found)
         place, after = read.place, read.shown[index]
         trips = [read.keys(*read.made), None if read.seen is None else read.keys(*read.seen)]
         made += _along_traces(events, found, read, hours=hours)
@@ -79,7 +79,7 @@ STAYS = np.array([1, 2, 4, 8, 24]) * UNITS["h"]
 """Ends of the classes of dwell times."""
 
 
-def _along_traces(events: EventTable, found: Found, read: _Read, *, hours: bool) -> list[EventUse]:
+def _along_traces(events: EventTable, found: Found, read: Read, *, hours: bool) -> list[EventUse]:
     """Trips by hour and by the time before them, and the people with three places in a row; before, and as the file tells."""
     if read.two or read.seen is None:
         return []
@@ -103,7 +103,7 @@ def _along_traces(events: EventTable, found: Found, read: _Read, *, hours: bool)
     who = np.concatenate((events.problem.person[rows[0][0]], found.trace[rows[1][0]]))
     width, n = int(who.max(initial=0)) + 1, int(codes.max(initial=-1)) + 1
     keys = codes * width + who
-    before, after = (np.bincount(np.unique(k) // width, minlength=n) for k in (keys[:size], keys[size:]))
+    before, after = (np.bincount(distinct(k) // width, minlength=n) for k in (keys[:size], keys[size:]))
     if (before > LARGE).any():
         words = f"people with three places in a row that more than {LARGE} people have (pseudonyms, after)"
         out.append(count_use("common sequences", words, before[before > LARGE], after[before > LARGE]))
@@ -139,7 +139,7 @@ def _exact_places(events: EventTable, found: Found) -> list[EventUse]:
     problem = events.problem
     k = people_asked(problem.asked)
     most = most_shown(problem.places[EXACT], problem.person, k)
-    clear = int(_Read.clear(found).sum()) if found.shape.place in (EXACT, LOCAL) else 0
+    clear = int(Read.clear(found).sum()) if found.shape.place in (EXACT, LOCAL) else 0
     words = "records with their exact place"
     if k > 1:
         words += f"; no plan that meets known[1]>={k} shows more than {100 * most / problem.n:.1f} % of them"
@@ -147,7 +147,7 @@ def _exact_places(events: EventTable, found: Found) -> list[EventUse]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Read:
+class Read:
     """The place of each record at the level of the trips, and as the published file shows it (−1: not). ``made`` are the trips of
     the table, ``seen`` those that anybody reads in the file (None if it does not tell their order): the first and the last
     record of each."""
@@ -164,7 +164,7 @@ class _Read:
         return found.stays if found.blank is None else found.stays & (found.blank == 0)
 
     @classmethod
-    def of(cls, events: EventTable, found: Found) -> _Read:
+    def of(cls, events: EventTable, found: Found) -> Read:
         problem, level = events.problem, found.shape.place
         exact = level in (EXACT, LOCAL, NONE)
         place: IntArray = problem.places[EXACT] if exact else published_places(events, found)  # type: ignore[assignment]
@@ -174,7 +174,10 @@ class _Read:
             every, seen = np.arange(problem.n), np.flatnonzero(clear)
             return cls(place, shown, True, (every, every), (seen, seen))
         moment = problem.times.get(EXACT)
-        made = (place[:0], place[:0]) if moment is None else trips_of(problem.person, moment, place)
+        if moment is None:
+            made = (place[:0], place[:0])
+        else:
+            made = problem.trips if exact else trips_of(problem.person, moment, place)
         order = times_at(events.time, found.shape.time) if problem.ordered(found.shape) else None
         if order is None:
             return cls(place, shown, False, made, None)
@@ -243,9 +246,9 @@ def _wants_flows(rules: EventRules, shape: Shape) -> bool:
     return rules.flows is True or (rules.flows is None and len(rules.place) == 1 and shape.place != NONE)
 
 
-def flows_of(events: EventTable, found: Found) -> Flows:
+def flows_of(events: EventTable, found: Found, read: Read | None = None) -> Flows:
     """Trips by origin and destination, small ones protected."""
-    read, k, people = _Read.of(events, found), fewest_of(events.problem.asked), events.n_people
+    read, k, people = read or Read.of(events, found), fewest_of(events.problem.asked), events.n_people
     keys = read.keys(*read.made)
     known, example = np.unique(keys, return_index=True)
     seen = read.seen or (keys[:0], keys[:0])
@@ -292,7 +295,7 @@ def _shared(flow: IntArray, times: IntArray, k: int, n: int) -> Mask:
     return out
 
 
-def _ends(events: EventTable, found: Found, read: _Read, first: IntArray, last: IntArray) -> list[IntArray]:
+def _ends(events: EventTable, found: Found, read: Read, first: IntArray, last: IntArray) -> list[IntArray]:
     """Flows that add up: those of one origin, those of one destination, and all; a number for each line."""
     origin, destination = read.place[first], read.place[last]
     if read.two:
@@ -308,14 +311,14 @@ def _needed(flow: IntArray, who: IntArray, hidden: Mask, extra: IntArray, ends: 
     width = int(who.max(initial=0)) + 1
     for line in ends:
         size = int(line.max(initial=0)) + 1
-        flows = np.bincount(line[np.unique(flow[hidden])], minlength=size)
-        people = np.bincount(np.unique(line[flow[hidden]] * width + who[hidden]) // width, minlength=size)
+        flows = np.bincount(line[distinct(flow[hidden])], minlength=size)
+        people = np.bincount(distinct(line[flow[hidden]] * width + who[hidden]) // width, minlength=size)
         weak = (flows > 0) & ((flows < 2) | (people < k))
         can = np.flatnonzero((extra > 0) & weak[line])
         can = can[np.argsort(extra[can], kind="stable")]
         out[can[np.unique(line[can], return_index=True)[1]]] = True
     if not out.any():
-        unknown = np.unique(flow[hidden])
+        unknown = distinct(flow[hidden])
         for inside in _behind_bridges(ends[0][unknown], ends[1][unknown]):
             across = np.isin(ends[0], inside[0]) != np.isin(ends[1], inside[1])
             can = np.setdiff1d(np.flatnonzero((extra > 0) & across), unknown)
@@ -455,11 +458,12 @@ class GroupFlows:
     numbers: IntArray
 
 
-def flow_sums(events: EventTable, found: Found) -> GroupFlows | None:
+def flow_sums(events: EventTable, found: Found, read: Read | None = None) -> GroupFlows | None:
     """The flows of a group of people, protected; None if none are published beside the records."""
     if not _wants_flows(events.rules, found.shape):
         return None
-    read, flows, people = _Read.of(events, found), flows_of(events, found), events.n_people
+    read = read or Read.of(events, found)
+    flows, people = flows_of(events, found, read), events.n_people
     keys = read.keys(flows.first, flows.last)
     seen = read.seen or (keys[:0], keys[:0])
     shown = read.keys(*seen)
