@@ -67,8 +67,7 @@ def hidden(true: dict[tuple[str, str], Counter[str]], told: Flows, seen: Counter
             if told.get(ends, 0) != true[ends].total():
                 lines["all" if side is None else ends[side]].append(ends)
         for line, flows in lines.items():
-            every = [e for e in told if side is None or e[side] == line]
-            if every:  # otherwise nothing of the line is told
+            if any(n > seen[e] for e, n in told.items() if side is None or e[side] == line):  # else the records tell as much
                 fewest = min(fewest, len(set().union(*(true[e] for e in flows))), K if len(flows) > 1 else 1)
     return fewest
 

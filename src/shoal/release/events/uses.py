@@ -3,6 +3,7 @@
 Takes    the table and the plan that was found
 Returns  EventUses; Flows: how many trips of each origin and destination are published, and the file of them
 Keeps    what a flow adds to the trips that the records show is of at least k people, and nobody has more than one in k of it;
+         a trip that would tell which pseudonym goes on where another one ends is not counted;
          otherwise it states no more than these. In every row, every column and the whole in which a flow adds something, what
          is not published is nothing, or several flows of at least k people. Sums of rows less sums of columns tell no flow
          that is not published: the graph of these flows, between origins and destinations, has no bridge (Gusfield 1988)
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError
-from shoal.measures.events.knowledge import Mask, distinct, people_asked
+from shoal.measures.events.knowledge import Mask, distinct, numbered, people_asked
 from shoal.measures.events.traces import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
 from shoal.measures.events.unicity import LARGE, Log, compare_counts, compare_logs, count_use, trips_of
 from shoal.model.attack import AttackResult, Verdict
@@ -261,7 +262,8 @@ def flows_of(events: EventTable, found: Found, read: Read | None = None) -> Flow
     flow, who = both // people, both % people
     first, last = read.made[0][example], read.made[1][example]
     ends = _ends(events, found, read, first, last)
-    extra = np.maximum(before - shown, 0)
+    links = np.bincount(which[: len(made)][_linking(events, found, read, k)], minlength=len(both))
+    extra = np.maximum(before - shown - links, 0)
     if found.away is not None:
         extra[found.away[who]] = 0
     extra = np.minimum(extra, most_each(flow, extra, k))
@@ -280,6 +282,30 @@ def flows_of(events: EventTable, found: Found, read: Read | None = None) -> Flow
             return Flows(true, told, first, last, kept, added)
         extra[more[flow]] = 0
         shown[more[flow] & ~_shared(flow, shown, k, len(known))[flow]] = 0
+
+
+def _linking(events: EventTable, found: Found, read: Read, k: int) -> Mask:
+    """The trips of the table that would tell which pseudonym goes on where another one ends, if they were counted: both records
+    are shown, under two pseudonyms, and of the pseudonyms that end at the point of the first, and of those that begin at the
+    point of the second, one person has more than one in k. Else those at one of the points fit alike, whatever the flows are."""
+    first, last = read.made
+    shown = found.alive if found.blank is None else found.alive & (found.blank == 0)
+    out = shown[first] & shown[last] & (found.trace[first] != found.trace[last])
+    if not out.any():
+        return out
+    times = times_at(events.time, found.shape.time)
+    at = read.place + 1 if times is None else (read.place + 1) * (int(times.max()) + 1) + times
+    point, people, clear = numbered(at)[1], events.n_people, Read.clear(found)
+    for side, records in enumerate(read.made):
+        free = clear.copy()
+        if read.seen is not None:
+            free[read.seen[side]] = False
+        own, many = np.unique(point[free] * people + events.problem.person[free], return_counts=True)
+        total, most = (np.zeros(int(point.max()) + 1, dtype=np.int64) for _ in range(2))
+        np.add.at(total, own // people, many)
+        np.maximum.at(most, own // people, many)
+        out &= total[point[records]] < k * np.maximum(most[point[records]], 1)
+    return out
 
 
 def _sums(flow: IntArray, times: IntArray, n: int) -> IntArray:
@@ -584,6 +610,12 @@ def earlier_flows(
         if days[0] and days[1] and (days[0][0] > days[1][1] or days[0][1] < days[1][0]):
             verdict: Verdict = "holds"
             said = "By their published days the two releases have no day in common, so that their flows count different trips."
+        elif _level(steps) != _level(before.steps) or steps.place == CUT:
+            verdict = "broken"
+            said = (
+                "The two releases publish places at different levels, or each cuts them: a flow between larger places, less the "
+            )
+            said += "flows between smaller ones, may tell trips of a few people. Publish the same level, or no flows."
         else:
             verdict = "broken" if small else "warning" if large else "holds"
             said = (
@@ -593,6 +625,11 @@ def earlier_flows(
         question = "Do the flows of two releases differ by a few people?"
         out.append(AttackResult(f"flows of an earlier release: {place.name}", question, rate, rate, rate, 0.0, "", verdict, said))
     return out
+
+
+def _level(steps: EventSteps) -> str:
+    """The level of the places of flows: exact ones too where the records show no place, or only some of them."""
+    return EXACT if steps.place in (None, NONE, LOCAL) else str(steps.place)
 
 
 LONGEST = {"month": 31, "quarter": 92, "year": 366}
