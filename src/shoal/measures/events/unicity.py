@@ -446,8 +446,8 @@ def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[E
     ]
     if before.trips is not None and after.trips is not None:
         keys = np.union1d(before.trips, after.trips)
-        counts = (np.bincount(np.searchsorted(keys, t), minlength=len(keys)) for t in (before.trips, after.trips))
-        out += compare_counts(*counts, "trips", f"trips of flows above {LARGE}")
+        one, two = (np.bincount(np.searchsorted(keys, t), minlength=len(keys)) for t in (before.trips, after.trips))
+        out += compare_counts(one, two, "trips", f"trips of flows above {LARGE}")
     if before.place is not None and after.place is not None:
         out.append(_supports(before, after))
     if before.moment is not None and after.moment is not None:

@@ -241,7 +241,8 @@ class Groups:
         """The true points of a group: what is known of the table as it came."""
         columns = [c for c in (events.time, *events.places) if c is not None]
         kept = {f"codes{i}": c.codes.astype(np.int32) for i, c in enumerate(columns)}
-        np.savez(self.folder / f"points-{g}.npz", person=(people + events.problem.person).astype(np.int64), **kept)
+        kept["person"] = (people + events.problem.person).astype(np.int32)
+        np.savez(self.folder / f"points-{g}.npz", **kept)  # type: ignore[arg-type]
         self._values = getattr(self, "_values", {})
         self._values[g] = [c.values for c in columns]
 
@@ -257,7 +258,7 @@ class Groups:
     def known(self, asked: int, shown: int, few: int) -> int:
         """Known records that are counted: as many as are asked about, and up to ``shown`` where their sets are few."""
         size = max(len(p.lengths) for p in self.parts)
-        lengths = sum(np.pad(p.lengths, (0, size - len(p.lengths))) for p in self.parts)
+        lengths: Any = sum(np.pad(p.lengths, (0, size - len(p.lengths))) for p in self.parts)
         more = [s for s in range(asked + 1, shown + 1) if sum(comb(n, s) * int(m) for n, m in enumerate(lengths)) <= few]
         return max([asked, *more])
 

@@ -217,7 +217,8 @@ def write_table(made: Any, file: Path) -> None:
     """The records (pyarrow, or a file) as they are, through the writers of the engine: cells that a spreadsheet would run are
     made inert."""
     try:
-        opened(made, **({} if isinstance(made, Path) else {"name": "events"})).recode(Plan(shuffle=False), file)
+        source = opened(made) if isinstance(made, Path) else opened(made, name="events")
+        source.recode(Plan(shuffle=False), file)
     except OutputError:
         raise
     except OSError as error:  # whose message would name a file of a temporary place

@@ -290,7 +290,7 @@ def _linking(events: EventTable, found: Found, read: Read, k: int) -> Mask:
     point of the second, one person has more than one in k. Else those at one of the points fit alike, whatever the flows are."""
     first, last = read.made
     shown = found.alive if found.blank is None else found.alive & (found.blank == 0)
-    out = shown[first] & shown[last] & (found.trace[first] != found.trace[last])
+    out: Mask = shown[first] & shown[last] & (found.trace[first] != found.trace[last])
     if not out.any():
         return out
     times = times_at(events.time, found.shape.time)
@@ -560,6 +560,8 @@ def added_up(
     total, out = sum(records), []
     for name, found in named.items():
         first = found[0][0]
+        before: float | None
+        after: float | None
 
         def mean(what: str, found: list[tuple[EventUse, int]] = found, by_size: bool = False) -> float | None:
             told = [(getattr(u, what), u.before if by_size else n) for u, n in found if getattr(u, what) is not None]

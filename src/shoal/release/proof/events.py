@@ -159,6 +159,7 @@ def _facts_of_columns(
     point, places = points_of(told)
     if not any(isinstance(r, NearRecords | InferredPlace) for r in asked):
         told.clear()
+        places = list  # the numbers of the points go as soon as they are counted
     facts, shown = _facts(trace, owner, point, known)
     if not any(r.sensitive is not None for r in asked):
         del trace, owner, point
@@ -180,9 +181,13 @@ def _facts_of_columns(
 
 def points_of(columns: Sequence[Column]) -> tuple[Ints, Callable[[], list[tuple[Any, ...]]]]:
     """The number of the combination of values of each record; and a function that lists the values of each combination."""
-    point = np.zeros(len(columns[0][0]), dtype=np.int64)
+    point: Ints = np.zeros(len(columns[0][0]), dtype=np.int32)
     for codes, distinct in columns:
-        point = _dense(point.astype(np.int64) * len(distinct) + codes)
+        small = (int(point.max(initial=0)) + 1) * len(distinct) < MOST_NUMBER
+        point = point.astype(np.int32 if small else np.int64)
+        point *= len(distinct)
+        point += codes
+        point = _dense(point)
 
     def values() -> list[tuple[Any, ...]]:
         first = np.empty(int(point.max(initial=-1)) + 1, dtype=np.int64)
@@ -203,6 +208,28 @@ def _dense(codes: Ints) -> Ints:
     np.cumsum(number, out=number)
     number -= 1
     return number[codes]
+
+
+def _in_order(codes: Ints) -> Ints:
+    """The places of these codes in the order of the codes, equal ones as they stand."""
+    out = codes.astype(np.int64)
+    out <<= 32
+    out |= np.arange(len(codes), dtype=np.int32)
+    out.sort()
+    out &= MOST_NUMBER - 1
+    return out.astype(np.int32)
+
+
+def _once(in_order: Ints) -> Ints:
+    """Sorted numbers, each once, in the memory of the old ones."""
+    kept, last = 0, -1
+    for low in range(0, len(in_order), BLOCK):
+        block = in_order[low : low + BLOCK]
+        new = block[np.diff(block, prepend=last) != 0]
+        last = int(block[-1])
+        in_order[kept : kept + len(new)] = new
+        kept += len(new)
+    return in_order[:kept]
 
 
 def _with_values(trace: Ints, codes: Ints, distinct: Any) -> set[tuple[int, Any]]:
@@ -239,11 +266,11 @@ class _Shown:
     @classmethod
     def of(cls, trace: Ints, point: Ints, width: int, whose: Ints) -> _Shown:
         """A point that a trace shows twice counts once."""
-        keys = trace.astype(np.int64)
+        keys: Ints = trace.astype(np.int64)
         keys *= width
         keys += point
         keys.sort()
-        keys = keys[np.diff(keys, prepend=-1) != 0]
+        keys = _once(keys)
         points, lengths = np.empty(len(keys), dtype=np.int32), np.zeros(len(whose), dtype=np.int32)
         for low in range(0, len(keys), BLOCK):
             block = keys[low : low + BLOCK]
@@ -268,7 +295,7 @@ class _Shown:
     @cached_property
     def by_point(self) -> Ints:
         """The places of ``points`` in the order of the points."""
-        return np.argsort(self.points, kind="stable").astype(np.int32)
+        return _in_order(self.points)
 
     def sets(self, size: int) -> int:
         """Sets of so many points of one trace, over all traces."""
@@ -507,7 +534,7 @@ def _numbered(lines: Ints) -> Ints:
     return np.unique(ids, return_inverse=True)[1]
 
 
-MOST_CODE = 2**62
+MOST_CODE, MOST_NUMBER = 2**62, 2**31
 
 PARTS = {"night": 0, "morning": 1, "afternoon": 2, "evening": 3}
 BLANK = "*"
@@ -542,7 +569,7 @@ def _trips(trace: Ints, when: Ints, shown: Ints, where: Ints, clear: npt.NDArray
     """The trips by origin · places + destination, a part of the traces at a time: ``when`` orders records, ``shown`` is the
     published time of each, and only ``clear`` places tell a trip."""
     out: Counter[int] = Counter()
-    by_trace = np.argsort(trace, kind="stable").astype(np.int32)
+    by_trace = _in_order(trace)
     low = 0
     while low < len(trace):
         high = min(low + BLOCK, len(trace))

@@ -106,14 +106,32 @@ def coded_columns(path: Path, columns: Sequence[str], ids: int = 0) -> list[tupl
     read: list[list[Any]] = [[] for _ in columns]
     for batch in batches(path, columns):
         for i, kept in enumerate(read):
-            kept.append(batch.column(i) if i < ids or not _can_be_coded(batch.column(i).type) else _encoded(batch.column(i)))
+            column = batch.column(i)
+            if i < ids and pa.types.is_integer(column.type):
+                column = _narrow(column)
+            elif _can_be_coded(column.type):
+                column = _encoded(column)
+            kept.append(column)
     out = []
     for i in range(len(columns)):
-        column = pa.chunked_array(read[i], None if read[i] else pa.null())
+        wide = {c.type for c in read[i]}
+        column = pa.chunked_array(
+            [c.cast(pa.int64()) for c in read[i]] if len(wide) > 1 else read[i], None if read[i] else pa.null()
+        )
         read[i] = []
         numbers = _whole_numbers(column) if i < ids else None
         out.append(coded(column) if numbers is None else (numbers, []))
     return out
+
+
+def _narrow(numbers: Any) -> Any:
+    """Whole numbers (Arrow) in 32 bits if all of them fit."""
+    import pyarrow as pa
+
+    try:
+        return numbers.cast(pa.int32())
+    except pa.ArrowInvalid:
+        return numbers
 
 
 def _can_be_coded(kind: Any) -> bool:
