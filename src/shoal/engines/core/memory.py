@@ -151,7 +151,7 @@ def bytes_to_release_events(records: int, together: int | None = None) -> int:
     [514, 1034, 2102, 5840]
 
     If at most so many are searched ``together``, one group after the other, the most is taken by counting the written file: 52
-    bytes for each of 100,000,000 records, as far as that was run; 60 are taken.
+    bytes for each of 100,000,000 records, where 60 are allowed.
 
     >>> [bytes_to_release_events(n, 3_000_000) >> 20 for n in (10_000_000, 100_000_000)]
     [2102, 5722]
