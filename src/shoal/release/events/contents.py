@@ -288,7 +288,7 @@ def limits_of(c: EventCertificate) -> tuple[str, ...]:
         out.append(
             f"The people were divided into {c.cost.groups:,} groups at random, and each group meets the requirements by itself. "
             "Attacks were made on one group, where people are easier to find than in the whole; uses were compared in each group "
-            "and added up, so that their error in the whole is at most what is said."
+            "and added up, so that their error in the whole is at most what is stated."
         )
     if c.steps.place == LOCAL:
         out.append("A record with the place '*' was at a place that too few people share at that time.")

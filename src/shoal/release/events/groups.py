@@ -65,7 +65,7 @@ ROWS = 500_000
 
 
 def divides(policy: Policy, rules: EventRules) -> bool:
-    """Whether groups of people can be released one by one: what is asked of known records holds in the whole if it holds in each
+    """Whether groups of people can be released one by one: requirements on known records hold in the whole if they hold in each
     group, and nothing is chosen from all records at once."""
     asked = all(type(r) in (KnownRecords, KnownLength, Unicity) for r in policy.requirements)
     whole = policy.sensitive or rules.hierarchy or rules.vault or rules.shift or rules.flows == ONLY or CUT in rules.place_levels

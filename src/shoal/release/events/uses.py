@@ -287,7 +287,7 @@ def flows_of(events: EventTable, found: Found, read: Read | None = None) -> Flow
 def _linking(events: EventTable, found: Found, read: Read, k: int) -> Mask:
     """The trips of the table that would tell which pseudonym goes on where another one ends, if they were counted: both records
     are shown, under two pseudonyms, and of the pseudonyms that end at the point of the first, and of those that begin at the
-    point of the second, one person has more than one in k. Else those at one of the points fit alike, whatever the flows are."""
+    point of the second, one person has more than one in k. Else those at one of the points fit alike with any flows."""
     first, last = read.made
     shown = found.alive if found.blank is None else found.alive & (found.blank == 0)
     out: Mask = shown[first] & shown[last] & (found.trace[first] != found.trace[last])

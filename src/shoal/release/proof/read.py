@@ -100,7 +100,7 @@ def python_values(array: Any) -> list[Any]:
 
 def coded_columns(path: Path, columns: Sequence[str], ids: int = 0) -> list[tuple[Codes, Any]]:
     """For each wanted column what :func:`coded` says of it: there is no Python value for each record. Of the first ``ids``
-    columns only the numbers are told, if they hold whole numbers: these are not looked up."""
+    columns only the numbers are given, if they hold whole numbers: these are not looked up."""
     import pyarrow as pa
 
     read: list[list[Any]] = [[] for _ in columns]
