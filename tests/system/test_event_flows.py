@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import shutil
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -253,6 +254,19 @@ def test_flows_of_different_days_are_not_compared(tmp_path: Path, width: str, da
     made = shoal.anonymize(table(later), policy(**dated), previous=[tmp_path / "first"])
     if verdict == "broken":
         with pytest.raises(VerificationError, match="flows of an earlier release"):
+            made.write(tmp_path / "second")
+    else:
+        assert {a.name: a.verdict for a in made.certificate.attacks}["flows of an earlier release: first"] == verdict
+
+
+@pytest.mark.parametrize(("level", "verdict"), [("exact", "holds"), ("local", "holds"), ("prefix:1", "broken")])
+def test_flows_at_two_levels_of_places_are_not_both_published(tmp_path: Path, level: str, verdict: str) -> None:
+    """Flows between larger places less those between smaller ones tell the small flows that one of them hides."""
+    rows = walks((K + 2, "AB"), (K, "CD"))
+    released(rows, tmp_path / "first", **{**UNLINKED, "place_levels": ["exact"]})
+    made = shoal.anonymize(table(rows), policy(**{**UNLINKED, "place_levels": [level]}), previous=[tmp_path / "first"])
+    if verdict == "broken":
+        with pytest.raises(VerificationError, match="different levels"):
             made.write(tmp_path / "second")
     else:
         assert {a.name: a.verdict for a in made.certificate.attacks}["flows of an earlier release: first"] == verdict
@@ -536,3 +550,51 @@ def test_too_many_small_flows_are_refused_with_what_would_do(tmp_path: Path) -> 
         shoal.anonymize(table(rows), asked)
     assert "0.6154" in str(caught.value)
     shoal.anonymize(table(rows), asked | {"allow": {"suppress": 0.6154}}).write(tmp_path / "out")
+
+
+def _joined() -> Any:
+    place = Path(__file__).parents[2] / "benchmarks" / "attackers" / "joined.py"
+    spec = importlib.util.spec_from_file_location("joined", place)
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def _days(together: int, more: int) -> list[tuple[str, str, tuple[str]]]:
+    """On each of six days some go from A to B, five from A to C, and five from D to B; others are at A only."""
+    rows = []
+    for d in range(6):
+        morning, noon = (f"2026-03-{2 + d:02d} {h}:00" for h in ("08", "14"))
+        ends = [("a", "A", "C")] * 5 + [("b", "D", "B")] * 5 + [("t", "A", "B")] * together
+        rows += [(f"{w}{d}{i}", at, (p,)) for i, (w, a, b) in enumerate(ends) for at, p in ((morning, a), (noon, b))]
+        rows += [(f"x{d}{i}", morning, ("A",)) for i in range(more)]
+    return rows
+
+
+@pytest.mark.parametrize(("together", "more", "told"), [(1, 0, 0), (4, 0, 0), (4, 1, 24), (1, 4, 6)])
+def test_a_flow_does_not_tell_which_pseudonym_goes_on_where_another_ends(together: int, more: int, told: int) -> None:
+    """The trips from A to B are split, for fewer than five make one on a day. Counted, they would join the only pseudonyms that
+    end at A and begin at B on a day; five that end at A are enough."""
+    attacker, rows = _joined(), _days(together, more)
+    published, flows, _ = attacker.released(rows, ["6h"], ["as needed"])
+    found = attacker.attacked(published, flows, [w for w, _, _ in rows], attacker.true_flows(rows))
+    assert flows.get(("A", "B"), 0) == told
+    assert found["hidden"] >= attacker.K
+    assert not any(found[name]["won"] for name in ("joined", "two_known"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_flows_joined_with_records_tell_nobody(seed: int) -> None:
+    """Generated people of few places and days."""
+    rng, attacker = np.random.default_rng(seed), _joined()
+    rows = []
+    for i in range(60):
+        at = np.sort(rng.choice(5 * 4, rng.integers(2, 6), replace=False))
+        places = rng.choice(5, len(at), p=[0.4, 0.3, 0.15, 0.1, 0.05])
+        rows += [(f"p{i}", f"2026-03-{2 + t // 4:02d} {6 * (t % 4):02d}:30", (f"S{p}",)) for t, p in zip(at, places, strict=True)]
+    published, flows, _ = attacker.released(rows, ["6h", "day", "none"], ["as needed"])
+    found = attacker.attacked(published, flows, [w for w, _, _ in rows], attacker.true_flows(rows))
+    assert found["hidden"] >= attacker.K
+    assert not any(found[name]["won"] for name in ("joined", "two_known"))

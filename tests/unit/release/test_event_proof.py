@@ -102,7 +102,7 @@ def test_without_a_pseudonym_each_record_stands_alone():
 
 def test_what_cannot_be_counted_is_not_claimed(monkeypatch):
     rows = [(1, i) for i in range(6)]
-    monkeypatch.setattr(proof, "MOST_SETS", 15)
+    monkeypatch.setattr(proof, "MOST_LISTED", 15)
     assert facts_of_rows(rows, unit=True, person=False, known=2).alone == {1: 1.0, 2: 1.0}
     with pytest.raises(VerificationError, match="20 sets of 3 records"):
         facts_of_rows(rows, unit=True, person=False, known=3)

@@ -142,15 +142,23 @@ def bytes_to_measure(classes: int, columns: int, *, by_codes: bool) -> int:
     return classes * (24 * columns + 160 if by_codes else bytes_of_class(columns))
 
 
-def bytes_to_release_events(records: int) -> int:
+def bytes_to_release_events(records: int, together: int | None = None) -> int:
     """What a release of events holds at most: codes of the records, the plan that is tried, and sets of known records, which are
     counted some millions at a time. Generated commuters took 490, 870 and 1,650 MB beside the program for 300,000, 1,000,000 and
     3,000,000 records; each further record is taken as a third more than between the last two.
 
     >>> [bytes_to_release_events(n) >> 20 for n in (300_000, 1_000_000, 3_000_000, 10_000_000)]
     [514, 1034, 2102, 5840]
+
+    If at most so many are searched ``together``, one group after the other, the most is taken by counting the written file: 52
+    bytes for each of 100,000,000 records, where 60 are allowed.
+
+    >>> [bytes_to_release_events(n, 3_000_000) >> 20 for n in (10_000_000, 100_000_000)]
+    [2102, 5722]
     """
-    return min(1_800 * records, (500 << 20) + 560 * records)
+    held = records if together is None else min(records, together)
+    searched = min(1_800 * held, (500 << 20) + 560 * held)
+    return searched if together is None else max(searched, 60 * records)
 
 
 def take_little() -> None:

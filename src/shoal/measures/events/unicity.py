@@ -10,6 +10,7 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.kernels.group import group_codes
 from shoal.kernels.quantiles import beta_quantile
+from shoal.measures.events.knowledge import distinct
 from shoal.measures.events.sets import DRAWS, FEWEST_DRAWS, STEPS, Sets, affordable_draws, sets_of, walks, whole_sets
 from shoal.measures.events.traces import Traces
 from shoal.model.certificate.events import EventUse
@@ -444,7 +445,9 @@ def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[E
         ),
     ]
     if before.trips is not None and after.trips is not None:
-        out += compare_trips(before.trips, after.trips)
+        keys = np.union1d(before.trips, after.trips)
+        one, two = (np.bincount(np.searchsorted(keys, t), minlength=len(keys)) for t in (before.trips, after.trips))
+        out += compare_counts(one, two, "trips", f"trips of flows above {LARGE}")
     if before.place is not None and after.place is not None:
         out.append(_supports(before, after))
     if before.moment is not None and after.moment is not None:
@@ -453,17 +456,13 @@ def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[E
     return tuple(out)
 
 
-def compare_trips(
-    before: IntArray, after: IntArray, name: str = "trips", name_large: str = f"trips of flows above {LARGE}", where: str = ""
-) -> list[EventUse]:
+def compare_counts(before: IntArray, after: IntArray, name: str, name_large: str, where: str = "") -> list[EventUse]:
     """Trips by origin and destination: all, and those of large flows."""
-    keys = np.union1d(before, after)
-    a, b = (np.bincount(np.searchsorted(keys, t), minlength=len(keys)) for t in (before, after))
-    large = a > LARGE
+    large = before > LARGE
     words = f"trips by origin and destination{where}"
-    out = [count_use(name, words, a, b)]
+    out = [count_use(name, words, before, after)]
     if large.any():
-        out.append(count_use(name_large, f"{words} that had more than {LARGE}", a[large], b[large]))
+        out.append(count_use(name_large, f"{words} that had more than {LARGE}", before[large], after[large]))
     return out
 
 
@@ -490,7 +489,7 @@ def _visitors(log: Log) -> IntArray:
     if log.place is None or not clear.any():
         return np.zeros(1, dtype=np.int64)
     who, place = log.who[clear], log.place[clear]
-    both = np.unique(place * (int(who.max()) + 1) + who)
+    both = distinct(place * (int(who.max()) + 1) + who)
     return np.bincount(both // (int(who.max()) + 1))
 
 

@@ -88,7 +88,7 @@ class EventCost:
     ``incomplete`` records lacked person, time or place and are not published. ``trips`` is the share of the trips that can no
     longer be read (None in certificates of version 0.3.0), ``blank`` counts published records without their place or a part of
     it, ``people_away`` the people who were left out whole and ``records_away`` their records, which are among those left out
-    (None if there are none).
+    (None if there are none). ``groups`` of people were released one after the other, each by itself (None: all together).
     """
 
     loss: float
@@ -109,6 +109,7 @@ class EventCost:
     blank: int | None = field(default=None, metadata=LEFT_OUT)
     people_away: int | None = field(default=None, metadata=LEFT_OUT)
     records_away: int | None = field(default=None, metadata=LEFT_OUT)
+    groups: int | None = field(default=None, metadata=LEFT_OUT)
 
     @property
     def sentence(self) -> str:
@@ -144,6 +145,9 @@ class EventCost:
         return ", ".join(f"{name} {written(100 * lost, 2)} %" for name, lost in named)
 
     def _scope(self) -> str:
+        if self.groups and self.shapes > 1:
+            where = f"on the first of {self.groups:,} groups of people"
+            return f"Best of the {self.shapes:,} plans considered {where}: {self.tried:,} tried."
         if self.shapes == 1:
             return "One plan was considered."
         rest = self.shapes - self.tried

@@ -35,10 +35,12 @@ from shoal.release.certificate.signing import file_entry
 from shoal.release.events.plan_file import EventPlan
 from shoal.release.events.records import EventTable, fewest_of
 from shoal.release.events.uses import FLOWS
+from shoal.release.policy.events import EventRules
+from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts, judge_events
 from shoal.release.proof.read import header, logical
 from shoal.search.events.event_search import Found
-from shoal.search.events.problem import EVERY, LOCAL, NEEDED, NEVER, pairs_of
+from shoal.search.events.problem import EVERY, LOCAL, NEEDED, NEVER, Shape, pairs_of
 from shoal.version import __version__
 
 if TYPE_CHECKING:
@@ -65,9 +67,10 @@ class WrittenEvents:
     input_hash: str | None = None
 
 
-def certificate_of(events: EventTable, found: Found, made: WrittenEvents) -> EventCertificate:
+def certificate_of(
+    policy: Policy, steps: EventSteps, cost: EventCost, before: Sequence[Before], made: WrittenEvents
+) -> EventCertificate:
     """The signed half of a certificate, not signed yet; :func:`derive` fills in the other."""
-    policy = events.policy
     return EventCertificate(
         title=policy.about.get("title", "Release"),
         date=today(policy.about.get("date")),
@@ -80,9 +83,9 @@ def certificate_of(events: EventTable, found: Found, made: WrittenEvents) -> Eve
         data=made.data,
         files=tuple(file_entry(f) for f in made.files),
         plan=PlanEntry("", 0, "", made.commitment, False),
-        steps=steps_of(events, found),
-        cost=_cost(events, found),
-        before=before_of(events, max(int(s) for s in made.facts.smallest)),
+        steps=steps,
+        cost=cost,
+        before=tuple(before),
         after=numbers_of(made.facts),
         uses=tuple(made.uses),
         attacks=tuple(made.attacks),
@@ -152,9 +155,8 @@ def facts_of(numbers: EventNumbers) -> EventFacts:
     return EventFacts(n.records, n.traces, n.people, n.points, n.longest, smallest, alone, n.further or {})
 
 
-def steps_of(events: EventTable, found: Found) -> EventSteps:
+def steps_of(rules: EventRules, shape: Shape) -> EventSteps:
     """What the plan does."""
-    shape, rules = found.shape, events.rules
     return EventSteps(
         time=shape.time if rules.time else None,
         place=shape.place if rules.place else None,
@@ -170,7 +172,8 @@ def numbers_of(facts: EventFacts) -> EventNumbers:
     return typed(EventNumbers, facts.to_json())
 
 
-def _cost(events: EventTable, found: Found) -> EventCost:
+def cost_of(events: EventTable, found: Found) -> EventCost:
+    """What a plan costs."""
     problem = events.problem
     return EventCost(
         loss=found.loss,
@@ -199,7 +202,11 @@ def before_of(events: EventTable, most: int) -> tuple[Before, ...]:
     problem = events.problem
     columns = [c for c in (problem.times.get(EXACT), problem.places.get(EXACT)) if c is not None]
     pairs, _ = pairs_of(problem.person, np.arange(events.n_people), columns, problem.n)
-    traces = Traces.of(pairs.trace, pairs.point)
+    return before_of_traces(Traces.of(pairs.trace, pairs.point), most)
+
+
+def before_of_traces(traces: Traces, most: int) -> tuple[Before, ...]:
+    """What 1, 2, … known records of these traces reveal."""
     rng = np.random.default_rng(0)
     out = []
     for s in range(1, min(most, int(traces.lengths.max())) + 1):
@@ -276,6 +283,12 @@ def limits_of(c: EventCertificate) -> tuple[str, ...]:
             f"A published flow counts trips of at least {fewest_of(c.asked)} people. It may be less than the true number, as "
             "some trips of a person with many are not counted, or more, as records that follow each other under a pseudonym read "
             "as a trip. The flows of several releases together are not protected."
+        )
+    if c.cost.groups:
+        out.append(
+            f"The people were divided into {c.cost.groups:,} groups at random, and each group meets the requirements by itself. "
+            "Attacks were made on one group, where people are easier to find than in the whole; uses were compared in each group "
+            "and added up, so that their error in the whole is at most what is stated."
         )
     if c.steps.place == LOCAL:
         out.append("A record with the place '*' was at a place that too few people share at that time.")

@@ -60,6 +60,11 @@ def private(events: EventTable, found: Found) -> tuple[Any, list[str]]:
     return pa.table(columns | named), list(named)
 
 
+def points_shown(events: EventTable, found: Found, index: IntArray) -> dict[str, Any]:
+    """Time and places of some records as the plan shows them, at the dates before a shift."""
+    return _points(events, found, index, shifted=False)
+
+
 def _points(events: EventTable, found: Found, index: IntArray, *, shifted: bool) -> dict[str, Any]:
     """Time and places of some records as the plan shows them."""
     import pyarrow as pa
@@ -209,9 +214,11 @@ def _floored(values: Any, width: float, *, whole: bool) -> Any:
 
 
 def write_table(made: Any, file: Path) -> None:
-    """The records as they are, through the writers of the engine: cells that a spreadsheet would run are made inert."""
+    """The records (pyarrow, or a file) as they are, through the writers of the engine: cells that a spreadsheet would run are
+    made inert."""
     try:
-        opened(made, name="events").recode(Plan(shuffle=False), file)
+        source = opened(made) if isinstance(made, Path) else opened(made, name="events")
+        source.recode(Plan(shuffle=False), file)
     except OutputError:
         raise
     except OSError as error:  # whose message would name a file of a temporary place

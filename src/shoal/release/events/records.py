@@ -33,7 +33,9 @@ TIMES = ("date", "timestamp", "time", "integer", "decimal", "float", "text")
 DATED = ("date", "timestamp")
 MOST_SHAPES = 400
 MOST_RECORDS = 20_000_000
-"""Rows above which a release is refused before anything is read."""
+"""Rows above which a release is refused before anything is read, if all records are searched together."""
+MOST_IN_GROUPS = 200_000_000
+"""The same, if groups of people are."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,11 +64,28 @@ class EventTable:
 
 def read_events(table: Table, policy: Policy) -> EventTable:
     """The table as the search needs it; every column of it has a place in the policy."""
+    rules = checked_rules(table, policy)
+    check_size(table)
+    records, incomplete = complete(table, columns_read(policy, rules), rules.columns)
+    return events_of(table, policy, records, incomplete)
+
+
+def checked_rules(table: Table, policy: Policy) -> EventRules:
+    """What the policy says of events, if it fits the columns of the table."""
     rules = _rules(policy)
-    _check_size(table)
     _check_columns(table, policy, rules)
     check_identifying(table, policy)
-    records, incomplete = complete(table, (*rules.columns, *policy.insensitive, *policy.sensitive), rules.columns)
+    return rules
+
+
+def columns_read(policy: Policy, rules: EventRules) -> tuple[str, ...]:
+    """The columns that a release needs."""
+    return (*rules.columns, *policy.insensitive, *policy.sensitive)
+
+
+def events_of(table: Table, policy: Policy, records: Any, incomplete: int) -> EventTable:
+    """These complete records of the table (pyarrow) as the search needs them."""
+    rules = _rules(policy)
     kinds = {n: table.schema[n].kind for n in rules.columns}
     if rules.flows == ONLY:
         records, rules, kinds = _as_trips(records, policy, rules, kinds)
@@ -88,22 +107,23 @@ def read_events(table: Table, policy: Policy) -> EventTable:
     return EventTable(table, policy, rules, records, unit.values, time, places, trees, problem, incomplete, renewals)
 
 
-def _check_size(table: Table) -> None:
-    """Refuse a table whose records do not fit, before anything is read."""
+def check_size(table: Table, together: int | None = None) -> None:
+    """Refuse a table whose records do not fit, before anything is read; at most so many are searched ``together``."""
     memory = min(2 * half_of_memory(), table.memory or 2 * half_of_memory())
+    most = MOST_RECORDS if together is None else MOST_IN_GROUPS
+
+    def needed(n: int) -> int:
+        return bytes_to_release_events(n) if together is None else bytes_to_release_events(n, together)
 
     def fits(n: int) -> bool:
-        return n <= MOST_RECORDS and bytes_to_release_events(n) <= left_for_data(memory)
+        return n <= most and needed(n) <= left_for_data(memory)
 
     if fits(table.most_rows()) or fits(n := table.n_rows()):
         return
     hint = "Release a part of the people or of the time. shoal measure counts known records in larger tables."
-    if n <= MOST_RECORDS:
-        raise refused(f"A release of the {n:,} events of '{table.name}'", bytes_to_release_events(n), memory, hint)
-    raise UsageError(
-        f"'{table.name}' has {n:,} rows. A release of events holds all of them in memory, and {MOST_RECORDS:,} at most.",
-        hint=hint,
-    )
+    if n <= most:
+        raise refused(f"A release of the {n:,} events of '{table.name}'", needed(n), memory, hint)
+    raise UsageError(f"'{table.name}' has {n:,} rows, and {most:,} at most are released at once.", hint=hint)
 
 
 def _as_trips(records: Any, policy: Policy, rules: EventRules, kinds: dict[str, str]) -> tuple[Any, EventRules, dict[str, str]]:
@@ -171,22 +191,32 @@ def check_named(table: Table, policy: Policy, columns: Sequence[str]) -> None:
 def complete(table: Table, names: tuple[str, ...], needed: tuple[str, ...]) -> tuple[Any, int]:
     """The records that have person, time and place; and how many have not."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     batches = list(table.scan(names))
     if not batches or not sum(b.num_rows for b in batches):
         raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
-    whole = pa.Table.from_batches(batches).combine_chunks()
+    whole = pa.Table.from_batches(batches)
+    records = with_all(whole, needed)
+    if records.num_rows == 0:
+        raise nothing_complete()
+    return records, whole.num_rows - records.num_rows
+
+
+def with_all(records: Any, needed: Sequence[str]) -> Any:
+    """The records that have a value in each of these columns (pyarrow)."""
+    import pyarrow.compute as pc
+
     good = None
     for name in needed:
-        there = pc.is_valid(whole[name])
+        there = pc.is_valid(records[name])
         good = there if good is None else pc.and_(good, there)
-    records = whole.filter(good).combine_chunks()
-    if records.num_rows == 0:
-        raise EmptyTableError(
-            "no record has a person, a time and a place, as far as these are named.", hint="Check the columns named."
-        )
-    return records, whole.num_rows - records.num_rows
+    return records.filter(good).combine_chunks()
+
+
+def nothing_complete() -> EmptyTableError:
+    return EmptyTableError(
+        "no record has a person, a time and a place, as far as these are named.", hint="Check the columns named."
+    )
 
 
 def column_of(records: Any, name: str, kind: str) -> Column:

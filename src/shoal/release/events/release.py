@@ -17,7 +17,6 @@ from shoal.engines.open import open as opened
 from shoal.errors import InfeasibleError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.measures.events.knowledge import most_known
-from shoal.measures.events.traces import NONE
 from shoal.model.attack import worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.events import EventCertificate, EventData
@@ -25,12 +24,13 @@ from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import InferredPlace, NearRecords, Requirement
 from shoal.release.certificate.database_table import check_target
-from shoal.release.events.attacks import published_attacks, run_attacks, shown_records
-from shoal.release.events.contents import WrittenEvents, certificate_of, derive, steps_of
-from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, plan_of, with_choices_of
-from shoal.release.events.publish import private, published, shown_by, write_table
-from shoal.release.events.records import EventTable, read_events
-from shoal.release.events.uses import FLOWS, earlier_flows, flow_table, flows_beside, flows_only, uses_of, with_flows
+from shoal.release.events.contents import WrittenEvents, certificate_of, derive
+from shoal.release.events.decided import Together
+from shoal.release.events.groups import TOGETHER, Groups, in_groups
+from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, with_choices_of
+from shoal.release.events.publish import shown_by, write_table
+from shoal.release.events.records import read_events
+from shoal.release.events.uses import FLOWS, earlier_flows, flows_only, with_flows
 from shoal.release.events.verify import facts_of_table
 from shoal.release.make import private_file
 from shoal.release.make.carry_out import Output, data_place
@@ -45,8 +45,8 @@ from shoal.release.proof.facts import alike
 from shoal.release.proof.read import header, logical
 from shoal.release.verification import seal
 from shoal.report.event_release_report import render
-from shoal.search.events.event_search import Found, best_plan
-from shoal.search.events.problem import EVERY, NEVER
+from shoal.search.events.event_search import best_plan
+from shoal.search.events.problem import EVERY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,14 +65,14 @@ class EventRelease(Release):
     plan: EventPlan  # type: ignore[assignment]
     _made: Made | None  # type: ignore[assignment]
 
-    def __init__(self, events: EventTable, found: Found, output: Output, started: float) -> None:
-        self._decision: tuple[EventTable, Found] | None = (events, found)
+    def __init__(self, decided: Decided, output: Output, started: float) -> None:
+        self._decision: Decided | None = decided
         self._work = None
-        self._output, self._started, self._words = output, started, found.shape.words
-        self._most = most_known(events.problem.asked) or 1
+        self._output, self._started, self._words = output, started, decided.shape.words
+        self._most = most_known(decided.asked) or 1
         self._made = None
         self._frame: Any = None
-        self.plan = plan_of(events, found)
+        self.plan = decided.plan
         self.inferred = {}
         self.seconds = 0.0
         self.private_file = self.ledger_file = None
@@ -104,7 +104,7 @@ class EventRelease(Release):
         return self._certified().page
 
     def _published(self) -> Published | None:
-        return shown_records(*self._chosen())
+        return self._chosen().shown()
 
     def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
         """Write the release folder: data, plan.json, certificate.json, report.html; whole or not at all.
@@ -115,7 +115,7 @@ class EventRelease(Release):
         beside, parent = private_file.place_of(place), place.absolute().parent
         private_file.rescue(parent)
         private_file.free(beside)
-        table = self._chosen()[0].table
+        table = self._chosen().table
         with table.nothing_made_on_failure():
             with folder.staged(parent) as stage:
                 made = self._carry_out(stage, progress)
@@ -135,9 +135,8 @@ class EventRelease(Release):
             import pyarrow.parquet as pq
 
             self._require_files()
-            events, found = self._chosen()
             with folder.scratch() as place:
-                made = carry_out(events, found, replace(self._output, format="parquet"), place, silent)
+                made = carry_out(self._chosen(), replace(self._output, format="parquet"), place, silent)
                 self._frame = pq.read_table(place / str(made.certificate.data.file)).replace_schema_metadata(None)
             if self._made is None and self._output.format == "parquet":
                 self._made = made
@@ -173,7 +172,7 @@ class EventRelease(Release):
         spent = self.seconds or time.perf_counter() - self._started
         return {**self.__dict__, "_decision": None, "_output": Output(), "_made": made, "seconds": spent}
 
-    def _chosen(self) -> tuple[EventTable, Found]:
+    def _chosen(self) -> Decided:
         if self._decision is None:
             raise UsageError(
                 "a release that was pickled can be read, not written again.",
@@ -189,8 +188,7 @@ class EventRelease(Release):
         return self._made
 
     def _carry_out(self, stage: Path, progress: Progress) -> Made:  # type: ignore[override]
-        events, found = self._chosen()
-        self._made = carry_out(events, found, self._output, stage, progress)
+        self._made = carry_out(self._chosen(), self._output, stage, progress)
         return self._made
 
 
@@ -207,25 +205,40 @@ def decide_events(
     for earlier in output.earlier:
         check_earlier(Path(earlier))
     progress(0.05, "reading the records")
-    events = read_events(table, policy if plan is None else with_choices_of(policy, plan))
+    fixed = policy if plan is None else with_choices_of(policy, plan)
+    decided = _decided(table, fixed, None if plan is None else plan.most_records, progress)
+    limit = policy.loss_limit
+    if limit is not None and decided.loss > limit:
+        raise InfeasibleError(
+            f"the plan that loses least loses {written(decided.loss, 2)} of 1, and {written(limit)} is allowed "
+            f"({decided.shape.words}).",
+            hint="Raise allow: {loss: …}, allow more records to be left out, or ask for less.",
+        )
+    if output.earlier and isinstance(decided, Groups):
+        hint = "Release a part of the people, or leave --previous out."
+        raise UsageError(f"more than {TOGETHER:,} records are not compared with an earlier release.", hint=hint)
+    return EventRelease(decided, output, started)
+
+
+Decided = Together | Groups
+
+
+def _decided(table: Table, policy: Policy, most: int | None, progress: Progress) -> Decided:
+    """The plan that loses least, of all records or of groups of people; with so many records of a person at most, if given."""
+    if in_groups(table, policy):
+        return Groups(table, policy, progress, most=most)
+    events = read_events(table, policy)
     problem = events.problem
     if any(r.sensitive is not None or isinstance(r, NearRecords | InferredPlace) for r in problem.asked):
         problem = replace(problem, shown=shown_by(events))
-    if plan is not None:
-        problem = problem.with_shapes(tuple(s for s in problem.shapes if s.most == plan.most_records))
+    if most is not None:
+        problem = problem.with_shapes(tuple(s for s in problem.shapes if s.most == most))
     if events.rules.flows == ONLY:
         found = flows_only(events)
     else:
         found = best_plan(problem, lambda done, what: progress(0.1 + 0.5 * done, what))
         found = with_flows(events, found) if problem.flows else found
-    limit = policy.loss_limit
-    if limit is not None and found.loss > limit:
-        raise InfeasibleError(
-            f"the plan that loses least loses {written(found.loss, 2)} of 1, and {written(limit)} is allowed "
-            f"({found.shape.words}).",
-            hint="Raise allow: {loss: …}, allow more records to be left out, or ask for less.",
-        )
-    return EventRelease(replace(events, problem=problem), found, output, started)
+    return Together(replace(events, problem=problem), found)
 
 
 SHOWN = 3
@@ -242,39 +255,36 @@ class Made:
     kept: private_file.Kept | None
 
 
-def carry_out(events: EventTable, found: Found, output: Output, stage: Path, progress: Progress) -> Made:
+def carry_out(decided: Decided, output: Output, stage: Path, progress: Progress) -> Made:
     """Everything of a release in ``stage``; what falls short raises before anything is published."""
     signer = sign.signer(output.key_file)
-    data = data_place(stage, output)
+    data, asked, table = data_place(stage, output), decided.asked, decided.table
     progress(0.6, "writing the data")
-    write_table(published(events, found), data)
-    told = _data(events, found, data, output.format)
+    decided.write(data)
+    told = _data(decided, data, output.format)
     give_back()
     progress(0.7, "counting the written file again")
-    known = _known(events, found)
-    asked, timed = events.problem.asked, told.time is not None
-    more: dict[str, Any] = {"asked": asked, "timed": timed, "counts": told.counts}
+    known = decided.known(most_known(asked), SHOWN, FEW_SETS)
+    more: dict[str, Any] = {"asked": asked, "timed": told.time is not None, "counts": told.counts}
     facts = recount_events(data, unit=told.unit, points=told.points, known=known, **more)
-    people = _people(events, found, stage, known)
-    _require_met(events.policy.requirements, people or facts)
-    if facts.records != int(found.stays.sum()):
+    give_back()
+    people = decided.people(known)
+    _require_met(decided.policy.requirements, people or facts)
+    if facts.records != decided.records:
         raise VerificationError("the written file has another number of records than was planned; nothing was released.")
-    flows = flows_beside(events, found)
+    flows = decided.flow_table()
     if flows is not None:
-        write_table(flow_table(events, found, flows), data.with_name(f"{FLOWS}{data.suffix}"))
-    plan_text = plan_of(events, found).to_json()
+        write_table(flows, data.with_name(f"{FLOWS}{data.suffix}"))
+    plan_text = decided.plan.to_json()
     (stage / PLAN).write_text(plan_text, encoding="utf-8", newline="\n")
-    digest = hashlib.sha256(plan_text.encode()).hexdigest()
-    salt = signer.keyed_hash([str(events.policy.seed).encode(), plan_text.encode()], purpose="seed")
+    digest, seed = hashlib.sha256(plan_text.encode()).hexdigest(), decided.policy.seed
+    salt = signer.keyed_hash([str(seed).encode(), plan_text.encode()], purpose="seed")
     objected = objections(output.left_out, signer)
-    kept = private_file.Kept(events.policy.seed, salt, None, digest, objected[1] if objected else "")
+    kept = private_file.Kept(seed, salt, None, digest, objected[1] if objected else "")
     progress(0.85, "attacking")
-    steps = steps_of(events, found)
-    attacks = run_attacks(events, found, lambda done, what: progress(0.85 + 0.1 * done, what))
-    if people is not None:
-        attacks += published_attacks(data, told, steps, events.problem.asked, separate=True)
-    attacks += [joined_with(data, told, steps, Path(earlier), events.problem.asked) for earlier in output.earlier]
-    attacks += earlier_flows(data, told, steps, [Path(e) for e in output.earlier], events.problem.asked)
+    attacks = decided.attacks(data, told, lambda done, what: progress(0.85 + 0.1 * done, what))
+    attacks += [joined_with(data, told, decided.steps, Path(earlier), asked) for earlier in output.earlier]
+    attacks += earlier_flows(data, told, decided.steps, [Path(e) for e in output.earlier], asked)
     attacks = worst_first(attacks)
     broken = [a for a in attacks if a.verdict == "broken"]
     if broken:
@@ -283,10 +293,10 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
             hint="Use coarser times or places, or renew pseudonyms.",
             attacks=tuple(broken),
         )
-    source = _input_hash(events, output, signer)
+    source = _input_hash(decided, output, signer)
     if output.to_table is not None:
         progress(0.95, "writing the table")
-        told = replace(_to_table(events, output.to_table, data, told, facts), table=output.table_name)
+        told = replace(_to_table(decided, output.to_table, data, told, facts), table=output.table_name)
         _keep_flows(data, stage)
     written = WrittenEvents(
         data=told,
@@ -295,23 +305,24 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
         people=people,
         commitment=str(kept.commitment),
         attacks=attacks,
-        uses=uses_of(events, found, flows),
+        uses=decided.uses(),
         objections=objected[0] if objected else None,
         snapshot=output.held.snapshot if output.held is not None else None,
         input_hash=source,
     )
     progress(0.95, "certifying")
-    table = events.table.neighbour(output.to_table) if output.to_table is not None else None
-    body = derive(certificate_of(events, found, written), facts, stage, table).as_read
+    new = table.neighbour(output.to_table) if output.to_table is not None else None
+    signed = certificate_of(decided.policy, decided.steps, decided.cost(), decided.before(max(facts.smallest)), written)
+    body = derive(signed, facts, stage, new).as_read
     page = render(body)
-    return Made(seal(body, page, stage, signer, table=table), page, kept)
+    return Made(seal(body, page, stage, signer, table=new), page, kept)
 
 
-def _to_table(events: EventTable, name: str, data: Path, told: EventData, facts: EventFacts) -> EventData:
+def _to_table(decided: Decided, name: str, data: Path, told: EventData, facts: EventFacts) -> EventData:
     """The written file as a table of the database, read back and counted again."""
-    made = events.table.add_neighbour(name, opened(data))
+    made = decided.table.add_neighbour(name, opened(data))
     told = replace(told, file=None, table=name, engine=made.engine, columns=tuple(made.schema.names))
-    again = facts_of_table(made, told, events.problem.asked, max(facts.smallest))
+    again = facts_of_table(made, told, decided.asked, max(facts.smallest))
     if not alike(again.to_json(), facts.to_json()):
         raise VerificationError(
             f"table '{name}' was written but does not hold what was planned.",
@@ -328,62 +339,31 @@ def _keep_flows(data: Path, stage: Path) -> None:
     shutil.rmtree(data.parent)
 
 
-def _input_hash(events: EventTable, output: Output, signer: sign.Signer) -> str | None:
+def _input_hash(decided: Decided, output: Output, signer: sign.Signer) -> str | None:
     """The keyed digest of the source, which must be in the state that its records were read in."""
     if output.held is None:
         return None
-    found = input_hash(events.table, signer)
-    events.table.require(output.held)
+    found = input_hash(decided.table, signer)
+    decided.table.require(output.held)
     if not output.held.sure:
-        now, read = events.table.n_rows(), events.problem.n + events.incomplete
+        now, read = decided.table.n_rows(), decided.n + decided.incomplete
         if now != read:
             raise changed(read, now)
     return found
 
 
-def _data(events: EventTable, found: Found, data: Path, form: str) -> EventData:
-    columns = tuple(logical(header(data), (*events.table.schema.names, *events.rules.place)))
-    rules = events.rules
+def _data(decided: Decided, data: Path, form: str) -> EventData:
+    rules = decided.rules
+    columns = tuple(logical(header(data), (*decided.table.schema.names, *rules.place)))
     return EventData(
         file=data.name,
         format=form,
         columns=columns,
-        unit=None if found.shape.renew == EVERY else rules.unit,
+        unit=None if decided.shape.renew == EVERY else rules.unit,
         time=rules.time if rules.time in columns else None,
         place=tuple(p for p in rules.place if p in columns),
         counts=columns[-1] if rules.flows == ONLY else None,
     )
-
-
-def _known(events: EventTable, found: Found) -> int:
-    """Known records that are counted: as many as are asked about, and up to :data:`SHOWN` where that is quick."""
-    from math import comb
-
-    import numpy as np
-
-    asked = most_known(events.problem.asked)
-    lengths = np.unique(found.trace[found.stays], return_counts=True)[1].tolist()
-    more = [s for s in range(asked + 1, SHOWN + 1) if sum(comb(n, s) for n in lengths) <= FEW_SETS]
-    return max([asked, *more])
-
-
-def _people(events: EventTable, found: Found, stage: Path, known: int) -> EventFacts | None:
-    """People, where pseudonyms are not people or dates are shifted: counted in a private file, which is removed."""
-    if found.shape.renew == NEVER and not events.rules.shift:
-        return None
-    import pyarrow.parquet as pq
-
-    hidden = stage / ".people"
-    hidden.mkdir(mode=0o700)
-    try:
-        rows, points = private(events, found)
-        unit = None if found.shape.renew == EVERY else "trace"
-        pq.write_table(rows, hidden / "data.parquet")
-        timed = bool(events.rules.time) and found.shape.time != NONE
-        more: dict[str, Any] = {"asked": events.problem.asked, "timed": timed, "values": "value "}
-        return recount_events(hidden / "data.parquet", unit=unit, points=points, known=known, person="person", **more)
-    finally:
-        shutil.rmtree(hidden)
 
 
 def _require_met(asked: Sequence[Requirement], facts: EventFacts) -> None:

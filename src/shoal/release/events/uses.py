@@ -3,6 +3,7 @@
 Takes    the table and the plan that was found
 Returns  EventUses; Flows: how many trips of each origin and destination are published, and the file of them
 Keeps    what a flow adds to the trips that the records show is of at least k people, and nobody has more than one in k of it;
+         a trip that would tell which pseudonym goes on where another one ends is not counted;
          otherwise it states no more than these. In every row, every column and the whole in which a flow adds something, what
          is not published is nothing, or several flows of at least k people. Sums of rows less sums of columns tell no flow
          that is not published: the graph of these flows, between origins and destinations, has no bridge (Gusfield 1988)
@@ -21,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError
-from shoal.measures.events.knowledge import Mask, people_asked
+from shoal.measures.events.knowledge import Mask, distinct, numbered, people_asked
 from shoal.measures.events.traces import CYCLES, EXACT, NONE, UNITS, microseconds, time_length
-from shoal.measures.events.unicity import LARGE, Log, compare_logs, compare_trips, count_use, trips_of
+from shoal.measures.events.unicity import LARGE, Log, compare_counts, compare_logs, count_use, trips_of
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.certificate.events import EventData, EventSteps, EventUse
 from shoal.model.compare import most_of
@@ -33,17 +34,18 @@ from shoal.model.requirement import InferredNext, Requirement
 from shoal.release.events.plan_file import check_earlier
 from shoal.release.events.publish import place_labels, time_labels
 from shoal.release.events.records import EventTable, fewest_of, places_at, several_places, times_at
+from shoal.release.policy.events import EventRules
 from shoal.release.proof.events import read_flows
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Found, plan_found
-from shoal.search.events.problem import CUT, LOCAL
+from shoal.search.events.problem import CUT, LOCAL, Shape
 from shoal.search.events.suppress import most_each, most_shown
 
 FLOWS = "flows"
 """The name of the file, without its ending."""
 
 
-def uses_of(events: EventTable, found: Found, flows: Flows | None) -> tuple[EventUse, ...]:
+def uses_of(events: EventTable, found: Found, flows: Flows | None, read: Read | None = None) -> tuple[EventUse, ...]:
     """Every comparison that the published columns allow: before, in the true order and at the published level of the places;
     after, as anybody computes it from the published file."""
     problem, width = events.problem, found.shape.time
@@ -53,16 +55,13 @@ def uses_of(events: EventTable, found: Found, flows: Flows | None) -> tuple[Even
     trips: list[IntArray | None] = [None, None]
     made: list[EventUse] = []
     if events.places and found.shape.place != NONE:
-        read = _Read.of(events, found)
+        read = read or Read.of(events, found)
         place, after = read.place, read.shown[index]
         trips = [read.keys(*read.made), None if read.seen is None else read.keys(*read.seen)]
         made += _along_traces(events, found, read, hours=hours)
     if events.places:
         made += _exact_places(events, found)
-    if flows is not None:
-        keys = np.arange(len(flows.before))
-        counts = np.repeat(keys, flows.before), np.repeat(keys, flows.trips)
-        made += compare_trips(*counts, "flows", f"flows above {LARGE}", " in the file of flows")
+    made += [] if flows is None else _flow_uses(flows.before, flows.trips)
     moment = None
     if events.time is not None and events.time.kind in ("timestamp", "date", "time"):
         moment = microseconds(events.time.values, events.time.kind)[events.time.codes]
@@ -72,11 +71,16 @@ def uses_of(events: EventTable, found: Found, flows: Flows | None) -> tuple[Even
     return tuple(made)
 
 
+def _flow_uses(before: IntArray, after: IntArray) -> list[EventUse]:
+    """The file of flows: all flows, and large ones."""
+    return compare_counts(before, after, "flows", f"flows above {LARGE}", " in the file of flows")
+
+
 STAYS = np.array([1, 2, 4, 8, 24]) * UNITS["h"]
 """Ends of the classes of dwell times."""
 
 
-def _along_traces(events: EventTable, found: Found, read: _Read, *, hours: bool) -> list[EventUse]:
+def _along_traces(events: EventTable, found: Found, read: Read, *, hours: bool) -> list[EventUse]:
     """Trips by hour and by the time before them, and the people with three places in a row; before, and as the file tells."""
     if read.two or read.seen is None:
         return []
@@ -100,7 +104,7 @@ def _along_traces(events: EventTable, found: Found, read: _Read, *, hours: bool)
     who = np.concatenate((events.problem.person[rows[0][0]], found.trace[rows[1][0]]))
     width, n = int(who.max(initial=0)) + 1, int(codes.max(initial=-1)) + 1
     keys = codes * width + who
-    before, after = (np.bincount(np.unique(k) // width, minlength=n) for k in (keys[:size], keys[size:]))
+    before, after = (np.bincount(distinct(k) // width, minlength=n) for k in (keys[:size], keys[size:]))
     if (before > LARGE).any():
         words = f"people with three places in a row that more than {LARGE} people have (pseudonyms, after)"
         out.append(count_use("common sequences", words, before[before > LARGE], after[before > LARGE]))
@@ -136,7 +140,7 @@ def _exact_places(events: EventTable, found: Found) -> list[EventUse]:
     problem = events.problem
     k = people_asked(problem.asked)
     most = most_shown(problem.places[EXACT], problem.person, k)
-    clear = int(_Read.clear(found).sum()) if found.shape.place in (EXACT, LOCAL) else 0
+    clear = int(Read.clear(found).sum()) if found.shape.place in (EXACT, LOCAL) else 0
     words = "records with their exact place"
     if k > 1:
         words += f"; no plan that meets known[1]>={k} shows more than {100 * most / problem.n:.1f} % of them"
@@ -144,7 +148,7 @@ def _exact_places(events: EventTable, found: Found) -> list[EventUse]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Read:
+class Read:
     """The place of each record at the level of the trips, and as the published file shows it (−1: not). ``made`` are the trips of
     the table, ``seen`` those that anybody reads in the file (None if it does not tell their order): the first and the last
     record of each."""
@@ -161,7 +165,7 @@ class _Read:
         return found.stays if found.blank is None else found.stays & (found.blank == 0)
 
     @classmethod
-    def of(cls, events: EventTable, found: Found) -> _Read:
+    def of(cls, events: EventTable, found: Found) -> Read:
         problem, level = events.problem, found.shape.place
         exact = level in (EXACT, LOCAL, NONE)
         place: IntArray = problem.places[EXACT] if exact else published_places(events, found)  # type: ignore[assignment]
@@ -171,7 +175,10 @@ class _Read:
             every, seen = np.arange(problem.n), np.flatnonzero(clear)
             return cls(place, shown, True, (every, every), (seen, seen))
         moment = problem.times.get(EXACT)
-        made = (place[:0], place[:0]) if moment is None else trips_of(problem.person, moment, place)
+        if moment is None:
+            made = (place[:0], place[:0])
+        else:
+            made = problem.trips if exact else trips_of(problem.person, moment, place)
         order = times_at(events.time, found.shape.time) if problem.ordered(found.shape) else None
         if order is None:
             return cls(place, shown, False, made, None)
@@ -190,13 +197,14 @@ class _Read:
 @dataclass(frozen=True, eq=False, repr=False)
 class Flows:
     """The trips of each origin and destination: in the table, and as they are published (0: not published); the first and the
-    last record of one such trip; and which trips of the table are counted beside those that the records show."""
+    last record of one such trip; which trips of the table are counted beside those that the records show, and their number."""
 
     before: IntArray
     trips: IntArray
     first: IntArray
     last: IntArray
     kept: Mask
+    added: IntArray
 
     @property
     def lost(self) -> float:
@@ -227,16 +235,21 @@ def flows_beside(events: EventTable, found: Found) -> Flows | None:
     """The flows that are published beside the records: if the policy wants them; or if it does not say, the records show one
     place each, no requirement limits what tells the next place, and there are any."""
     rules = events.rules
-    if rules.flows is None and len(rules.place) == 1 and found.shape.place != NONE:
-        limited = any(isinstance(r, InferredNext) for r in events.problem.asked)
-        flows = None if limited else flows_of(events, found)
-        return flows if flows is not None and flows.trips.any() else None
-    return flows_of(events, found) if rules.flows is True else None
+    if not _wants_flows(rules, found.shape) or any(
+        isinstance(r, InferredNext) for r in events.problem.asked if rules.flows is None
+    ):
+        return None
+    flows = flows_of(events, found)
+    return flows if flows.trips.any() or rules.flows is True else None
 
 
-def flows_of(events: EventTable, found: Found) -> Flows:
+def _wants_flows(rules: EventRules, shape: Shape) -> bool:
+    return rules.flows is True or (rules.flows is None and len(rules.place) == 1 and shape.place != NONE)
+
+
+def flows_of(events: EventTable, found: Found, read: Read | None = None) -> Flows:
     """Trips by origin and destination, small ones protected."""
-    read, k, people = _Read.of(events, found), fewest_of(events.problem.asked), events.n_people
+    read, k, people = read or Read.of(events, found), fewest_of(events.problem.asked), events.n_people
     keys = read.keys(*read.made)
     known, example = np.unique(keys, return_index=True)
     seen = read.seen or (keys[:0], keys[:0])
@@ -249,7 +262,8 @@ def flows_of(events: EventTable, found: Found) -> Flows:
     flow, who = both // people, both % people
     first, last = read.made[0][example], read.made[1][example]
     ends = _ends(events, found, read, first, last)
-    extra = np.maximum(before - shown, 0)
+    links = np.bincount(which[: len(made)][_linking(events, found, read, k)], minlength=len(both))
+    extra = np.maximum(before - shown - links, 0)
     if found.away is not None:
         extra[found.away[who]] = 0
     extra = np.minimum(extra, most_each(flow, extra, k))
@@ -265,9 +279,33 @@ def flows_of(events: EventTable, found: Found) -> Flows:
             own = which[: len(made)][order]
             kept = np.zeros(len(made), dtype=np.bool_)
             kept[order] = np.arange(len(own)) - np.searchsorted(own, own) < extra[own]
-            return Flows(true, told, first, last, kept)
+            return Flows(true, told, first, last, kept, added)
         extra[more[flow]] = 0
         shown[more[flow] & ~_shared(flow, shown, k, len(known))[flow]] = 0
+
+
+def _linking(events: EventTable, found: Found, read: Read, k: int) -> Mask:
+    """The trips of the table that would tell which pseudonym goes on where another one ends, if they were counted: both records
+    are shown, under two pseudonyms, and of the pseudonyms that end at the point of the first, and of those that begin at the
+    point of the second, one person has more than one in k. Else those at one of the points fit alike with any flows."""
+    first, last = read.made
+    shown = found.alive if found.blank is None else found.alive & (found.blank == 0)
+    out: Mask = shown[first] & shown[last] & (found.trace[first] != found.trace[last])
+    if not out.any():
+        return out
+    times = times_at(events.time, found.shape.time)
+    at = read.place + 1 if times is None else (read.place + 1) * (int(times.max()) + 1) + times
+    point, people, clear = numbered(at)[1], events.n_people, Read.clear(found)
+    for side, records in enumerate(read.made):
+        free = clear.copy()
+        if read.seen is not None:
+            free[read.seen[side]] = False
+        own, many = np.unique(point[free] * people + events.problem.person[free], return_counts=True)
+        total, most = (np.zeros(int(point.max()) + 1, dtype=np.int64) for _ in range(2))
+        np.add.at(total, own // people, many)
+        np.maximum.at(most, own // people, many)
+        out &= total[point[records]] < k * np.maximum(most[point[records]], 1)
+    return out
 
 
 def _sums(flow: IntArray, times: IntArray, n: int) -> IntArray:
@@ -283,7 +321,7 @@ def _shared(flow: IntArray, times: IntArray, k: int, n: int) -> Mask:
     return out
 
 
-def _ends(events: EventTable, found: Found, read: _Read, first: IntArray, last: IntArray) -> list[IntArray]:
+def _ends(events: EventTable, found: Found, read: Read, first: IntArray, last: IntArray) -> list[IntArray]:
     """Flows that add up: those of one origin, those of one destination, and all; a number for each line."""
     origin, destination = read.place[first], read.place[last]
     if read.two:
@@ -299,14 +337,14 @@ def _needed(flow: IntArray, who: IntArray, hidden: Mask, extra: IntArray, ends: 
     width = int(who.max(initial=0)) + 1
     for line in ends:
         size = int(line.max(initial=0)) + 1
-        flows = np.bincount(line[np.unique(flow[hidden])], minlength=size)
-        people = np.bincount(np.unique(line[flow[hidden]] * width + who[hidden]) // width, minlength=size)
+        flows = np.bincount(line[distinct(flow[hidden])], minlength=size)
+        people = np.bincount(distinct(line[flow[hidden]] * width + who[hidden]) // width, minlength=size)
         weak = (flows > 0) & ((flows < 2) | (people < k))
         can = np.flatnonzero((extra > 0) & weak[line])
         can = can[np.argsort(extra[can], kind="stable")]
         out[can[np.unique(line[can], return_index=True)[1]]] = True
     if not out.any():
-        unknown = np.unique(flow[hidden])
+        unknown = distinct(flow[hidden])
         for inside in _behind_bridges(ends[0][unknown], ends[1][unknown]):
             across = np.isin(ends[0], inside[0]) != np.isin(ends[1], inside[1])
             can = np.setdiff1d(np.flatnonzero((extra > 0) & across), unknown)
@@ -420,15 +458,130 @@ def flow_table(events: EventTable, found: Found, flows: Flows) -> Any:
     import pyarrow as pa
 
     index = np.flatnonzero(flows.trips)
+    made = pa.table({**_named_ends(events, found, flows.first[index], flows.last[index]), "trips": flows.trips[index]})
+    return made.sort_by([(n, "ascending") for n in made.column_names])
+
+
+def _named_ends(events: EventTable, found: Found, first: IntArray, last: IntArray) -> dict[str, Any]:
+    """Origin and destination of some trips, as they are published."""
+    import pyarrow as pa
+
     level = EXACT if found.shape.place == NONE else found.shape.place
     labels = [(p, place_labels(p, level, events.trees, found.levels)) for p in events.places]
-    ends = (("from", flows.first[index]), ("to", flows.last[index]))
     if several_places(events.places):
-        columns = {p.name: values.take(pa.array(p.codes[ends[0][1]])) for p, values in labels}
-    else:
-        columns = {f"{p.name}_{end}": values.take(pa.array(p.codes[at])) for end, at in ends for p, values in labels}
-    made = pa.table({**columns, "trips": flows.trips[index]})
-    return made.sort_by([(n, "ascending") for n in made.column_names])
+        return {p.name: values.take(pa.array(p.codes[first])) for p, values in labels}
+    ends = (("from", first), ("to", last))
+    return {f"{p.name}_{end}": values.take(pa.array(p.codes[at])) for end, at in ends for p, values in labels}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupFlows:
+    """Flows of one group of people: their ends; trips in the table; trips that are published besides what the records show; trips
+    that the records show; of these the most of one person."""
+
+    columns: list[str]
+    ends: list[tuple[Any, ...]]
+    numbers: IntArray
+
+
+def flow_sums(events: EventTable, found: Found, read: Read | None = None) -> GroupFlows | None:
+    """The flows of a group of people, protected; None if none are published beside the records."""
+    if not _wants_flows(events.rules, found.shape):
+        return None
+    read = read or Read.of(events, found)
+    flows, people = flows_of(events, found, read), events.n_people
+    keys = read.keys(flows.first, flows.last)
+    seen = read.seen or (keys[:0], keys[:0])
+    shown = read.keys(*seen)
+    both, times = np.unique(shown * people + events.problem.person[seen[0]], return_counts=True)
+    every, where = np.unique(np.concatenate((keys, shown)), return_index=True)
+    numbers = np.zeros((4, len(every)), dtype=np.int64)
+    numbers[0, np.searchsorted(every, keys)], numbers[1, np.searchsorted(every, keys)] = flows.before, flows.added
+    at = np.searchsorted(every, both // people)
+    np.add.at(numbers[2], at, times)
+    np.maximum.at(numbers[3], at, times)
+    first, last = (np.concatenate(x)[where] for x in ((flows.first, seen[0]), (flows.last, seen[1])))
+    columns = _named_ends(events, found, first, last)
+    return GroupFlows(list(columns), list(zip(*(c.to_pylist() for c in columns.values()), strict=True)), numbers)
+
+
+class FlowSums:
+    """The flows of all groups of people, added up. What a flow adds to the records is protected in each group: nothing that the
+    sums tell is not told of one group."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self.columns: list[str] | None = None
+        self.numbers: dict[tuple[Any, ...], list[int]] = {}
+
+    def add(self, one: GroupFlows | None) -> None:
+        if one is None:
+            return
+        self.columns = one.columns
+        for ends, (before, added, seen, most) in zip(one.ends, one.numbers.T.tolist(), strict=True):
+            n = self.numbers.setdefault(ends, [0, 0, 0, 0])
+            n[0], n[1], n[2], n[3] = n[0] + before, n[1] + added, n[2] + seen, max(n[3], most)
+
+    def told(self) -> dict[tuple[Any, ...], tuple[int, int]]:
+        """For each flow its trips in the table, and as they are published: those that the records show and what the groups add;
+        0 if nothing is added and the records show too few people."""
+        out = {}
+        for ends in sorted(self.numbers, key=lambda e: tuple(map(str, e))):
+            before, added, seen, most = self.numbers[ends]
+            if before:
+                out[ends] = before, added + seen if added or (seen and seen >= self.k * most) else 0
+        return out
+
+    def table(self) -> Any:
+        """The published flows (pyarrow); None if there are none."""
+        import pyarrow as pa
+
+        told = [(*ends, n) for ends, (_, n) in self.told().items() if n]
+        if not told or self.columns is None:
+            return None
+        made = pa.table([pa.array(c) for c in zip(*told, strict=True)], names=[*self.columns, "trips"])
+        return made.sort_by([(n, "ascending") for n in made.column_names])
+
+    def uses(self) -> list[EventUse]:
+        """The flows before and after."""
+        counts = np.array(list(self.told().values()), dtype=np.int64).reshape(-1, 2).T
+        return _flow_uses(*counts) if counts[1].any() else []
+
+
+def added_up(
+    parts: Sequence[Sequence[EventUse]], records: Sequence[int], traces: Sequence[int], people: Sequence[int]
+) -> list[EventUse]:
+    """The uses of groups of people as those of the whole: numbers are added, shares are means over the records, and the error of
+    the whole is at most the mean of the errors."""
+    named: dict[str, list[tuple[EventUse, int]]] = {}
+    for uses, n in zip(parts, records, strict=True):
+        for use in uses:
+            named.setdefault(use.name, []).append((use, n))
+    total, out = sum(records), []
+    for name, found in named.items():
+        first = found[0][0]
+        before: float | None
+        after: float | None
+
+        def mean(what: str, found: list[tuple[EventUse, int]] = found, by_size: bool = False) -> float | None:
+            told = [(getattr(u, what), u.before if by_size else n) for u, n in found if getattr(u, what) is not None]
+            whole = sum(n for _, n in told)
+            return sum(x * n for x, n in told) / whole if whole else None
+
+        if name == "records per person":
+            shown = sum(u.after for u in (p[0] for p in parts))
+            before, after, kept, error = total / sum(people), shown / sum(traces), None, None
+        elif name in ("hour of the day", "weekday"):
+            before, after, kept, error = mean("before"), mean("after"), mean("kept"), mean("error")
+        elif name == "people per place":
+            before, after = (float(max(getattr(u, w) for u, _ in found)) for w in ("before", "after"))
+            kept, error = mean("kept"), mean("error")
+        else:
+            before, after = (float(sum(getattr(u, w) for u, _ in found)) for w in ("before", "after"))
+            kept, error = mean("kept", by_size=True), mean("error", by_size=True)
+        words = first.sentence.split("; no plan")[0]
+        out.append(EventUse(name, words, before or 0.0, after or 0.0, kept, error))
+    return out
 
 
 def with_flows(events: EventTable, found: Found) -> Found:
@@ -459,6 +612,12 @@ def earlier_flows(
         if days[0] and days[1] and (days[0][0] > days[1][1] or days[0][1] < days[1][0]):
             verdict: Verdict = "holds"
             said = "By their published days the two releases have no day in common, so that their flows count different trips."
+        elif _level(steps) != _level(before.steps) or steps.place == CUT:
+            verdict = "broken"
+            said = (
+                "The two releases publish places at different levels, or each cuts them: a flow between larger places, less the "
+            )
+            said += "flows between smaller ones, may tell trips of a few people. Publish the same level, or no flows."
         else:
             verdict = "broken" if small else "warning" if large else "holds"
             said = (
@@ -468,6 +627,11 @@ def earlier_flows(
         question = "Do the flows of two releases differ by a few people?"
         out.append(AttackResult(f"flows of an earlier release: {place.name}", question, rate, rate, rate, 0.0, "", verdict, said))
     return out
+
+
+def _level(steps: EventSteps) -> str:
+    """The level of the places of flows: exact ones too where the records show no place, or only some of them."""
+    return EXACT if steps.place in (None, NONE, LOCAL) else str(steps.place)
 
 
 LONGEST = {"month": 31, "quarter": 92, "year": 366}

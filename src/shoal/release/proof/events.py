@@ -3,7 +3,8 @@
 Takes    a file, its pseudonym (or none), time and places; perhaps the column of the person behind a pseudonym
 Returns  EventFacts: for s = 1, 2, … the fewest people who share a set of up to s records, and the share of people alone
 Keeps    shares no code with the measures and the search: sets are listed and sorted here, intersected there
-Cost     linear in the number of sets; more than :data:`~shoal.model.requirement.MOST_SETS` of one size and nothing is claimed
+Cost     linear in the number of sets, which are listed a part at a time; more than :data:`MOST_LISTED` of one size and nothing is
+         claimed. Memory: about 20 bytes a record beside the columns that tell its point
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from itertools import chain, combinations
 from math import comb
 from pathlib import Path
@@ -34,11 +36,13 @@ from shoal.model.requirement import (
 )
 from shoal.release.proof.read import coded_columns, header, python_values, rows
 
-Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.integer[Any]]
 Column = tuple[Ints, Any]
 """The number of the value of each record, and the distinct values (Arrow, or a list)."""
 BLOCK = 2_000_000
 """Sets that are listed at a time."""
+MOST_LISTED = 2_000_000_000
+"""Sets of one size that are listed, of any number of known records."""
 
 
 @dataclass(frozen=True)
@@ -106,15 +110,15 @@ def recount_events(
     """
     sensitive = list(dict.fromkeys(r.sensitive for r in asked if r.sensitive is not None))
     named = [*([unit] if unit else []), *([person] if person else [])]
-    records = event_columns(path, [*named, *(f"{values}{c}" for c in sensitive), *points], counts)
+    records = event_columns(path, [*named, *(f"{values}{c}" for c in sensitive), *points], counts, ids=len(named))
     return _facts_of_columns(records, bool(unit), bool(person), known, asked, timed, sensitive)
 
 
-def event_columns(path: Path, columns: Sequence[str], counts: str | None) -> list[Column]:
+def event_columns(path: Path, columns: Sequence[str], counts: str | None, ids: int = 0) -> list[Column]:
     """The columns of a written file as :func:`coded_columns` reads them; a row stands for as many records as the column
-    ``counts`` states."""
+    ``counts`` states. Of the first ``ids`` columns the values are not asked for."""
     if counts is None:
-        return coded_columns(path, columns)
+        return coded_columns(path, columns, ids=ids)
     *found, (which, told) = coded_columns(path, [*columns, counts])
     texts = [str(n) for n in python_values(told)]
     times = np.array([int(n) if n.isdecimal() and len(n) < 10 else -1 for n in texts], dtype=np.int64)[which]
@@ -146,12 +150,19 @@ def _facts_of_columns(
 ) -> EventFacts:  # fmt: skip
     if not columns or not len(columns[0][0]):
         raise VerificationError("the written file holds no record.")
-    trace = np.unique(columns[0][0], return_inverse=True)[1] if unit else np.arange(len(columns[0][0]))
-    owner = np.unique(columns[int(unit)][0], return_inverse=True)[1] if person else trace
-    told = columns[int(unit) + int(person) :]
-    values, told = told[: len(sensitive)], told[len(sensitive) :]
+    n = len(columns[0][0])
+    trace = _dense(columns[0][0]) if unit else np.arange(n, dtype=np.int32)
+    owner = _dense(columns[int(unit)][0]) if person else trace
+    columns[: int(unit) + int(person)] = []
+    values, told = columns[: len(sensitive)], columns[len(sensitive) :]
+    columns.clear()
     point, places = points_of(told)
+    if not any(isinstance(r, NearRecords | InferredPlace) for r in asked):
+        told.clear()
+        places = list  # the numbers of the points go as soon as they are counted
     facts, shown = _facts(trace, owner, point, known)
+    if not any(r.sensitive is not None for r in asked):
+        del trace, owner, point
     most, further = max((getattr(r, "records", 0) for r in asked), default=0), dict[str, float]()
     for r in asked:
         if r.sensitive is not None:
@@ -170,32 +181,70 @@ def _facts_of_columns(
 
 def points_of(columns: Sequence[Column]) -> tuple[Ints, Callable[[], list[tuple[Any, ...]]]]:
     """The number of the combination of values of each record; and a function that lists the values of each combination."""
-    point = np.zeros(len(columns[0][0]), dtype=np.int64)
+    point: Ints = np.zeros(len(columns[0][0]), dtype=np.int32)
     for codes, distinct in columns:
-        point = np.unique(point * len(distinct) + codes, return_inverse=True)[1]
+        small = (int(point.max(initial=0)) + 1) * len(distinct) < MOST_NUMBER
+        point = point.astype(np.int32 if small else np.int64)
+        point *= len(distinct)
+        point += codes
+        point = _dense(point)
 
     def values() -> list[tuple[Any, ...]]:
-        first = np.unique(point, return_index=True)[1]
+        first = np.empty(int(point.max(initial=-1)) + 1, dtype=np.int64)
+        first[point[::-1]] = np.arange(len(point) - 1, -1, -1, dtype=np.int32)  # the last one that is written is the first record
         plain = [(codes[first].tolist(), python_values(distinct)) for codes, distinct in columns]
         return list(zip(*([distinct[c] for c in codes] for codes, distinct in plain), strict=True))
 
     return point, values
 
 
+def _dense(codes: Ints) -> Ints:
+    """The number of each code (none below 0) among the distinct ones in order, in 32 bits; without a sort if they are close."""
+    top = int(codes.max(initial=0))
+    if top > 4 * len(codes) + 1000:
+        return np.unique(codes, return_inverse=True)[1].astype(np.int32)
+    number = np.zeros(top + 1, dtype=np.int32)
+    number[codes] = 1
+    np.cumsum(number, out=number)
+    number -= 1
+    return number[codes]
+
+
+def _in_order(codes: Ints) -> Ints:
+    """The places of these codes in the order of the codes, equal ones as they stand."""
+    out = codes.astype(np.int64)
+    out <<= 32
+    out |= np.arange(len(codes), dtype=np.int32)
+    out.sort()
+    out &= MOST_NUMBER - 1
+    return out.astype(np.int32)
+
+
+def _once(in_order: Ints) -> Ints:
+    """Sorted numbers, each once, in the memory of the old ones."""
+    kept, last = 0, -1
+    for low in range(0, len(in_order), BLOCK):
+        block = in_order[low : low + BLOCK]
+        new = block[np.diff(block, prepend=last) != 0]
+        last = int(block[-1])
+        in_order[kept : kept + len(new)] = new
+        kept += len(new)
+    return in_order[:kept]
+
+
 def _with_values(trace: Ints, codes: Ints, distinct: Any) -> set[tuple[int, Any]]:
     """The distinct pairs of a trace and a value."""
-    plain, pairs = python_values(distinct), np.unique(trace * len(distinct) + codes)
+    plain, pairs = python_values(distinct), np.unique(trace.astype(np.int64) * len(distinct) + codes)
     return {(pair // len(plain), plain[pair % len(plain)]) for pair in pairs.tolist()}
 
 
 def _facts(trace: Ints, owner: Ints, point: Ints, known: int) -> tuple[EventFacts, _Shown]:
-    whose = np.full(int(trace.max()) + 1, -1)
+    whose = np.full(int(trace.max()) + 1, -1, dtype=np.int32)
     whose[trace] = owner
     if not (whose[trace] == owner).all():
         raise VerificationError("a pseudonym of the written file stands for two people.")
-    width = int(point.max()) + 1
-    shown = np.unique(trace * width + point)
-    found = _Shown(shown % width, np.bincount(shown // width), whose)
+    records, people, width = len(trace), int(owner.max()) + 1, int(point.max()) + 1
+    found = _Shown.of(trace, point, width, whose)
     smallest: dict[int, int] = {}
     alone: dict[int, float] = {}
     least, share = len(whose), np.zeros(len(whose))
@@ -203,26 +252,54 @@ def _facts(trace: Ints, owner: Ints, point: Ints, known: int) -> tuple[EventFact
         least = min(least, _sets(found, s, share))
         smallest[s], alone[s] = least, round(float(share.mean()), 12) + 0.0
     longest = int(found.lengths.max())
-    return EventFacts(len(trace), len(whose), int(owner.max()) + 1, width, longest, smallest, alone), found
+    return EventFacts(records, len(whose), people, width, longest, smallest, alone), found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Shown:
-    """The points of each trace, in order, one trace after the other; and the person of each trace."""
+    """The points of each trace, in order, one trace after the other; how many each has; and the person of each trace."""
 
     points: Ints
     lengths: Ints
     whose: Ints
 
-    @property
-    def trace(self) -> Ints:
-        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+    @classmethod
+    def of(cls, trace: Ints, point: Ints, width: int, whose: Ints) -> _Shown:
+        """A point that a trace shows twice counts once."""
+        keys: Ints = trace.astype(np.int64)
+        keys *= width
+        keys += point
+        keys.sort()
+        keys = _once(keys)
+        points, lengths = np.empty(len(keys), dtype=np.int32), np.zeros(len(whose), dtype=np.int32)
+        for low in range(0, len(keys), BLOCK):
+            block = keys[low : low + BLOCK]
+            points[low : low + BLOCK] = block % width
+            first = int(block[0]) // width
+            many = np.bincount(block // width - first)
+            lengths[first : first + len(many)] += many.astype(np.int32)
+        return cls(points, lengths, whose)
 
-    @property
+    @cached_property
+    def trace(self) -> Ints:
+        return np.repeat(np.arange(len(self.lengths), dtype=np.int32), self.lengths)
+
+    @cached_property
     def after(self) -> Ints:
         """How many points of its trace come after each point."""
-        ends = np.cumsum(self.lengths)
-        return np.repeat(ends, self.lengths) - 1 - np.arange(len(self.points))
+        start = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
+        out = np.repeat((start + self.lengths - 1).astype(np.int32), self.lengths)
+        out -= np.arange(len(self.points), dtype=np.int32)
+        return out
+
+    @cached_property
+    def by_point(self) -> Ints:
+        """The places of ``points`` in the order of the points."""
+        return _in_order(self.points)
+
+    def sets(self, size: int) -> int:
+        """Sets of so many points of one trace, over all traces."""
+        return sum(comb(n, size) * many for n, many in enumerate(np.bincount(self.lengths).tolist()))
 
 
 def _sets(shown: _Shown, s: int, share: npt.NDArray[np.float64]) -> int:
@@ -231,9 +308,8 @@ def _sets(shown: _Shown, s: int, share: npt.NDArray[np.float64]) -> int:
     ``share`` becomes, for each trace with so many points, the share of its sets that are one person's; a shorter trace keeps the
     share of its whole, which it got when s was its length.
     """
-    longer = shown.lengths >= s
     fewest, people = len(shown.whose), int(shown.whose.max()) + 1
-    single = np.zeros(len(share))
+    single = np.zeros(len(share), dtype=np.int32)
     for ids, traces in _every_set(shown, s):
         times = most = np.bincount(ids)  # if nobody has two traces, most has one person each time
         if people < len(shown.whose):
@@ -243,15 +319,20 @@ def _sets(shown: _Shown, s: int, share: npt.NDArray[np.float64]) -> int:
             fewest = min(fewest, int((np.bincount(ids) // most).min()))
         else:
             fewest = min(fewest, int(times.min()))
-        single += np.bincount(traces[times[ids] == 1], minlength=len(single))
-    share[longer] = single[longer] / np.array([comb(int(n), s) for n in shown.lengths[longer]], dtype=np.float64)
+        which, many = np.unique(traces[times[ids] == 1], return_counts=True)
+        single[which] += many.astype(np.int32)
+    of_length = np.array([comb(n, s) for n in range(int(shown.lengths.max()) + 1)], dtype=np.float64)
+    for low in range(0, len(share), BLOCK):
+        lengths = shown.lengths[low : low + BLOCK]
+        longer = lengths >= s
+        share[low : low + BLOCK][longer] = single[low : low + BLOCK][longer] / of_length[lengths[longer]]
     return fewest
 
 
 def _every_set(shown: _Shown, s: int, most: int | None = None) -> Iterator[tuple[Ints, Ints]]:
-    """Every set of s points of a trace, in blocks: a number per set, equal for equal sets, and the trace it was found in."""
-    most = MOST_SETS if most is None else most
-    total = sum(comb(int(n), s) for n in shown.lengths if n >= s)
+    """Every set of s points of a trace, in parts: a number per set, equal for equal sets, and the trace it was found in."""
+    most = MOST_LISTED if most is None else most
+    total = shown.sets(s)
     if total > most:
         raise VerificationError(
             f"{total:,} sets of {s} records would have to be counted; at most {most:,} are.",
@@ -267,8 +348,8 @@ FEWER_SETS = 5_000_000
 
 def _of_one_length(shown: _Shown, records: int) -> int:
     """As exact records, of traces with the same number of points only: the number is a part of each point."""
-    told = shown.points * (int(shown.lengths.max()) + 1) + np.repeat(shown.lengths, shown.lengths)
-    alike = _Shown(np.unique(told, return_inverse=True)[1], shown.lengths, shown.whose)
+    told = shown.points.astype(np.int64) * (int(shown.lengths.max()) + 1) + np.repeat(shown.lengths, shown.lengths)
+    alike = _Shown(_dense(told), shown.lengths, shown.whose)
     return min(_sets(alike, s, np.zeros(len(shown.whose))) for s in range(1, records + 1))
 
 
@@ -404,31 +485,36 @@ def _sure(shown: _Shown, records: int, asked: Requirement, found: set[tuple[int,
 
 
 def _blocks(shown: _Shown, size: int) -> Iterator[Ints]:
-    """The points that can be the smallest of a set, in blocks of about :data:`BLOCK` sets; equal points are in one block, so all
+    """The points that can be the smallest of a set, in parts of about :data:`BLOCK` sets; equal points are in one part, so all
     that share a set are in it together."""
-    after = shown.after
-    ways = np.array([comb(n, size - 1) for n in range(int(after.max()) + 1)], dtype=np.float64)[after]
-    begun = np.bincount(shown.points, weights=ways)
-    block = np.floor(np.concatenate(([0.0], np.cumsum(begun)[:-1])) / BLOCK).astype(np.int64)
-    of_head = block[shown.points]
-    for number in np.unique(block).tolist():
-        heads = np.flatnonzero((of_head == number) & (ways > 0))
+    ways = np.array([comb(n, size - 1) for n in range(int(shown.lengths.max()))], dtype=np.float64)
+    order, width = shown.by_point, int(shown.points.max()) + 1
+    ends = np.cumsum(np.bincount(shown.points, minlength=width))
+    begun = np.zeros(width)
+    for low in range(0, len(order), BLOCK):
+        block = slice(low, low + BLOCK)
+        begun += np.bincount(shown.points[block], weights=ways[shown.after[block]], minlength=width)
+    part = np.floor(np.concatenate(([0.0], np.cumsum(begun)[:-1])) / BLOCK).astype(np.int64)
+    for last in np.flatnonzero(np.diff(part, append=-1)).tolist():
+        first = int(np.searchsorted(part, part[last]))
+        heads = order[int(ends[first - 1]) if first else 0 : int(ends[last])]
+        heads = heads[ways[shown.after[heads]] > 0]
         if len(heads):
             yield heads
 
 
 def _listed(shown: _Shown, heads: Ints, size: int) -> tuple[Ints, Ints]:
     """Every set that begins with one of these points: a number per set, equal for equal sets, and the trace it was found in."""
-    after, trace = shown.after, shown.trace
     lines, traces = [], []
-    for n in np.unique(after[heads]).tolist():
-        own = heads[after[heads] == n]
+    left = shown.after[heads]
+    for n in np.unique(left).tolist():
+        own = heads[left == n].astype(np.int64)
         picks = _picks(n, size - 1)
         rest = shown.points[own[:, None, None] + 1 + picks[None]]
         first = np.broadcast_to(shown.points[own][:, None, None], (len(own), len(picks), 1))
         lines.append(np.concatenate((first, rest), axis=2).reshape(-1, size))
-        traces.append(np.repeat(trace[own], len(picks)))
-    return _numbered(np.concatenate(lines)), np.concatenate(traces)
+        traces.append(np.repeat(shown.trace[own], len(picks)))
+    return _numbered(np.concatenate(lines).astype(np.int64)), np.concatenate(traces)
 
 
 def _picks(n: int, size: int) -> Ints:
@@ -448,7 +534,7 @@ def _numbered(lines: Ints) -> Ints:
     return np.unique(ids, return_inverse=True)[1]
 
 
-MOST_CODE = 2**62
+MOST_CODE, MOST_NUMBER = 2**62, 2**31
 
 PARTS = {"night": 0, "morning": 1, "afternoon": 2, "evening": 3}
 BLANK = "*"
@@ -460,9 +546,9 @@ def recount_uses(
     """What anybody can count of the uses in a written file: records, records per pseudonym, and trips; and the trips by origin
     and destination. These are consecutive records of a pseudonym at two places; records at the same time have no order, and
     blank places tell no trip. With several places each record is a trip, from one to the other."""
-    columns = event_columns(path, [c for c in (unit, time, *place) if c is not None], counts)
+    columns = event_columns(path, [c for c in (unit, time, *place) if c is not None], counts, ids=int(unit is not None))
     n = len(columns[0][0])
-    trace = np.unique(columns.pop(0)[0], return_inverse=True)[1] if unit else np.arange(n)
+    trace = _dense(columns.pop(0)[0]) if unit else np.arange(n, dtype=np.int32)
     out = {"records": float(n), "records per person": n / (int(trace.max()) + 1)}
     where, values = points_of(columns[time is not None :]) if place else (trace, list)
     ends = values()
@@ -473,16 +559,31 @@ def recount_uses(
     shown, times = points_of(columns[:1])
     moments = [_moment(t) for (t,) in times()]
     ranks = {m: i for i, m in enumerate(sorted(set(moments)))}
-    when = np.array([ranks[m] for m in moments])[shown]
-    alphabet = np.argsort(sorted(range(len(ends)), key=lambda i: str(ends[i])))
-    order = np.lexsort((alphabet[where], when, trace))
-    trace, where, shown = trace[order], where[order], shown[order]
-    _, which, many = np.unique(trace * len(moments) + shown, return_inverse=True, return_counts=True)
-    clear = np.array([BLANK not in e for e in ends])[where] & (many[which] == 1)
-    made = np.flatnonzero((trace[1:] == trace[:-1]) & (where[1:] != where[:-1]) & clear[1:] & clear[:-1])
-    trips, many = np.unique(where[made] * len(ends) + where[made + 1], return_counts=True)
-    named = {(*ends[t // len(ends)], *ends[t % len(ends)]): m for t, m in zip(trips.tolist(), many.tolist(), strict=True)}
-    return {**out, "trips": float(len(made))}, Counter(named)
+    when = np.array([ranks[m] for m in moments], dtype=np.int32)[shown]
+    trips = _trips(trace, when, shown, where, np.array([BLANK not in e for e in ends], dtype=np.bool_))
+    named = {(*ends[t // len(ends)], *ends[t % len(ends)]): m for t, m in sorted(trips.items())}
+    return {**out, "trips": float(sum(trips.values()))}, Counter(named)
+
+
+def _trips(trace: Ints, when: Ints, shown: Ints, where: Ints, clear: npt.NDArray[np.bool_]) -> Counter[int]:
+    """The trips by origin · places + destination, a part of the traces at a time: ``when`` orders records, ``shown`` is the
+    published time of each, and only ``clear`` places tell a trip."""
+    out: Counter[int] = Counter()
+    by_trace = _in_order(trace)
+    low = 0
+    while low < len(trace):
+        high = min(low + BLOCK, len(trace))
+        high = int(np.searchsorted(trace, trace[by_trace[high - 1]], "right", sorter=by_trace))
+        own = by_trace[low:high]
+        own = own[np.lexsort((when[own], trace[own]))]
+        t, at, place = trace[own].astype(np.int64), shown[own], where[own].astype(np.int64)
+        _, which, many = np.unique(t * (int(shown.max()) + 1) + at, return_inverse=True, return_counts=True)
+        sure = clear[place] & (many[which] == 1)
+        made = np.flatnonzero((t[1:] == t[:-1]) & (place[1:] != place[:-1]) & sure[1:] & sure[:-1])
+        keys, many = np.unique(place[made] * len(clear) + place[made + 1], return_counts=True)
+        out.update(dict(zip(keys.tolist(), many.tolist(), strict=True)))
+        low = high
+    return out
 
 
 def read_flows(path: Path) -> dict[tuple[Any, ...], int]:

@@ -31,7 +31,7 @@ from shoal.release.proof.formats import (
     unreadable,
 )
 
-Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.integer[Any]]
 
 
 def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -98,29 +98,96 @@ def python_values(array: Any) -> list[Any]:
     return plain if coded is None else [None if i is None else plain[i] for i in coded.indices.to_pylist()]
 
 
-def coded_columns(path: Path, columns: Sequence[str]) -> list[tuple[Codes, Any]]:
-    """For each wanted column what :func:`coded` says of it: there is no Python value for each record."""
+def coded_columns(path: Path, columns: Sequence[str], ids: int = 0) -> list[tuple[Codes, Any]]:
+    """For each wanted column what :func:`coded` says of it: there is no Python value for each record. Of the first ``ids``
+    columns only the numbers are given, if they hold whole numbers: these are not looked up."""
     import pyarrow as pa
 
-    read = list(batches(path, columns))
-    return [coded(pa.chunked_array([b.column(i) for b in read], None if read else pa.null())) for i in range(len(columns))]
+    read: list[list[Any]] = [[] for _ in columns]
+    for batch in batches(path, columns):
+        for i, kept in enumerate(read):
+            column = batch.column(i)
+            if i < ids and pa.types.is_integer(column.type):
+                column = _narrow(column)
+            elif _can_be_coded(column.type):
+                column = _encoded(column)
+            kept.append(column)
+    out = []
+    for i in range(len(columns)):
+        wide = {c.type for c in read[i]}
+        column = pa.chunked_array(
+            [c.cast(pa.int64()) for c in read[i]] if len(wide) > 1 else read[i], None if read[i] else pa.null()
+        )
+        read[i] = []
+        numbers = _whole_numbers(column) if i < ids else None
+        out.append(coded(column) if numbers is None else (numbers, []))
+    return out
+
+
+def _narrow(numbers: Any) -> Any:
+    """Whole numbers (Arrow) in 32 bits if all of them fit."""
+    import pyarrow as pa
+
+    try:
+        return numbers.cast(pa.int32())
+    except pa.ArrowInvalid:
+        return numbers
+
+
+def _can_be_coded(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
+
+
+def _encoded(column: Any) -> Any:
+    """An Arrow array by its distinct values; NaN is missing and −0.0 is 0.0."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        return column
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, pc.add(column, 0.0))
+    return column.dictionary_encode()
+
+
+def _whole_numbers(column: Any) -> Codes | None:
+    """The numbers of a column from its least one on, in 32 bits; None if they are not whole, not close, or some are missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_integer(column.type) or column.null_count or not len(column):
+        return None
+    ends = pc.min_max(column)
+    low, high = ends["min"].as_py(), ends["max"].as_py()
+    if high - low > 4 * len(column) + 1000 or high - low >= 2**31:
+        return None
+    out = np.empty(len(column), dtype=np.int32)
+    at = 0
+    for chunk in column.chunks:
+        out[at : at + len(chunk)] = chunk.to_numpy() - low
+        at += len(chunk)
+    return out
 
 
 def coded(column: Any) -> tuple[Codes, Any]:
     """The number of each value of an Arrow column, and the values (the last one: missing); NaN is missing and −0.0 is 0.0."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+    if not _can_be_coded(column.type):
         numbers: dict[Any, int] = {}
         each = [numbers.setdefault(v, len(numbers)) for chunk in column.chunks for v in chunk.to_pylist()]
         return np.array(each, dtype=np.int64), pa.array(list(numbers))
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, pc.add(column, 0.0))
-    found = column.dictionary_encode().unify_dictionaries().chunks
+    encoded = column if pa.types.is_dictionary(column.type) else pa.chunked_array([_encoded(c) for c in column.chunks])
+    found = encoded.unify_dictionaries().chunks
     distinct = found[0].dictionary if found else pa.nulls(0, column.type)
-    codes = [part.indices.fill_null(len(distinct)).to_numpy().astype(np.int64) for part in found]
-    return np.concatenate(codes or [np.empty(0, np.int64)]), pa.concat_arrays([distinct, pa.nulls(1, distinct.type)])
+    out = np.empty(len(column), dtype=np.int32)
+    at = 0
+    for part in found:
+        out[at : at + len(part)] = part.indices.fill_null(len(distinct)).to_numpy()
+        at += len(part)
+    return out, pa.concat_arrays([distinct, pa.nulls(1, distinct.type)])
 
 
 def parts(folder: Path) -> list[Path]:
