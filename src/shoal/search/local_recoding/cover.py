@@ -25,7 +25,7 @@ from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.search.full_domain.evaluator import MANY, Evaluator
 from shoal.search.full_domain.sources import Part, Source, sorted_source
 from shoal.search.kernels import cover_nodes as at
-from shoal.search.kernels.clusters import improve, settle
+from shoal.search.kernels.clusters import FEW, improve, improve_few, settle, settle_by_columns
 from shoal.search.kernels.cover_nodes import cover_nodes
 from shoal.search.local_recoding.published import Trees
 from shoal.search.problem.control import Control
@@ -249,13 +249,14 @@ def polish(
     shape = (trees.points, trees.groups, trees.offsets, trees.price, records, sizes)
     state = (first, levels, mass, members, cost)
     few = max(1, min(-(-n // DEAREST), int(MOVES / len(label))))
+    settled, improved = (settle_by_columns, improve_few) if len(label) < FEW else (settle, improve)
     for _ in range(min(sweeps, int(MOVES / (few * len(label))) or 1)):
-        settle(label, *shape, *state)
+        settled(label, *shape, *state)
         if control.stop():
             break
         begin = np.zeros(n + 1, dtype=np.int64)
         np.cumsum(np.bincount(label, minlength=n), out=begin[1:])
         inside = np.argsort(label, kind="stable").astype(np.int64)
-        if improve(label, *shape, k, *state, np.argsort(-cost, kind="stable")[:few].copy(), begin, inside) == 0:
+        if improved(label, *shape, k, *state, np.argsort(-cost, kind="stable")[:few].copy(), begin, inside) == 0:
             break
     return label
