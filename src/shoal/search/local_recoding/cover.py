@@ -96,10 +96,7 @@ class Empty:
     """Nodes where no group of the uncovered classes has enough members. Nor has one at any node below, now or later."""
 
     def __init__(self, nodes: npt.NDArray[np.int32]) -> None:
-        shape = [len(np.unique(column)) for column in nodes.T]
-        if math.prod(shape) != len(nodes):  # a path from bottom to top
-            shape = [len(nodes)]
-        self._known = np.zeros(shape, dtype=np.bool_)
+        self._known = np.zeros(_shape(nodes), dtype=np.bool_)
         self._flat = self._known.reshape(-1)
 
     def holds(self, number: int) -> bool:
@@ -120,6 +117,12 @@ class Empty:
                     high = here[j]
             here[j] = low
         self._known[tuple(slice(x + 1) for x in here)] = True
+
+
+def _shape(nodes: npt.NDArray[np.int32]) -> list[int]:
+    """Levels of each column; the number of nodes where they are a path from bottom to top."""
+    shape = [len(np.unique(column)) for column in nodes.T]
+    return shape if math.prod(shape) == len(nodes) else [len(nodes)]
 
 
 def is_compiled(evaluator: Evaluator, n_nodes: int) -> bool:
@@ -173,6 +176,8 @@ def make_state(problem: Problem, trees: Trees, keys: FloatArray, nodes: npt.NDAr
         price=trees.price,
         nodes=nodes,
         keys=keys,
+        shape=np.array(_shape(nodes), dtype=np.int64),
+        empty=np.zeros(len(nodes), dtype=np.bool_),
         heap=np.argsort(keys, kind="stable"),
         label=np.full(n, -1, dtype=np.int64),
     )
