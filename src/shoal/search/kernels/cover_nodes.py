@@ -4,8 +4,8 @@ The nodes wait in a heap, keyed by the price of their cheapest group. The first 
 its groups of at least ``LEAST`` people whose price is at most the key and a little become clusters, and the node waits again with
 the price of its next group, or for ever.
 
-Where no group has enough people, none has at any node below, now or later: such nodes are not looked at. To spare more of them, an
-empty node is first raised, one column after the other, to the highest level at which it stays empty.
+Where no group has enough people, none has at any node below, now or later: such nodes are not looked at. To spare more of them,
+an empty node is first raised, one column after the other, to the highest level at which it stays empty.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ def _look(s: Cover, node: int) -> None:
 @lean_njit
 def _is_empty(s: Cover, node: int) -> bool:
     _look(s, node)
+    most = 0
     for g in range(s.numbers[GROUPS]):
-        if s.cells[PEOPLE, g] >= s.numbers[LEAST]:
-            return False
-    return True
+        most = max(most, s.cells[PEOPLE, g])
+    return bool(most < s.numbers[LEAST])
 
 
 @lean_njit
