@@ -129,10 +129,10 @@ def classes_by_size(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[i
 def _mixed_radix(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[int], space: int) -> npt.NDArray[Any]:
     """One key below ``space`` for each row, the first column most significant."""
     kind = np.int32 if space < 2**31 else np.int64
-    key = codes[0].astype(kind)
+    key: npt.NDArray[Any] = codes[0].astype(kind)
     for column, width in zip(codes[1:], widths[1:], strict=True):
-        key *= kind(width)
-        key += column.astype(kind, copy=False)
+        np.multiply(key, kind(width), out=key)
+        np.add(key, column.astype(kind, copy=False), out=key)
     return key
 
 

@@ -137,7 +137,7 @@ class Trials:
         """Records of each of the n clusters that own the classes ``at``, in their order; the share of each column's domain that
         their cells cover, added up; and the level of columns with hierarchy values."""
         problem, trees, columns = self._problem, self._trees, len(self._problem.columns)
-        mass = np.bincount(owner, weights=self._records[at], minlength=n)
+        mass: FloatArray = np.asarray(np.bincount(owner, weights=self._records[at], minlength=n), dtype=np.float64)
         levels, extra = np.zeros((n, columns), dtype=np.int64), np.zeros((n, columns))
         starts = np.flatnonzero(np.append(True, owner[1:] != owner[:-1])) if len(at) else at
         there = owner[starts]
