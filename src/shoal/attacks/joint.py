@@ -35,7 +35,7 @@ from shoal.attacks.matching import (
     one_to_one,
     surely_found,
 )
-from shoal.kernels.group import group_sizes
+from shoal.kernels.group import classes_by_size
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.compare import at_most
 from shoal.model.display import one_in
@@ -257,6 +257,7 @@ class _Side:
     ) -> None:
         self.classes, self.quasi, self.crowd, self.part, self.n = classes, quasi, crowd, part, len(classes)
         self.columns, self._groups = {c.name: c for c in columns}, int(classes.max(initial=0)) + 1
+        self._classes = classes.astype(np.int32) if self._groups < 2**31 else classes
         self.secrets = [s for s in secrets if s.published.max(initial=0) <= MOST_VALUES]
         self.seed, self.rng = seed, np.random.default_rng([seed, 36, int(quasi)])
         self._joint: tuple[tuple[str, ...], Any] = (), None
@@ -338,10 +339,8 @@ class _Side:
         people = self.n if known is None else int(known.sum())
         if people < min(LEAST_KNOWN, self.n):
             return None
-        parts = [(c.codes, c.width) for c in columns] + ([(self.classes, self._groups)] if self.quasi else [])
-        sizes = group_sizes([p if known is None else p[known] for p, _ in parts], [width for _, width in parts], empty=True)
-        classes = np.bincount(sizes)
-        classes[:1] = 0
+        parts = [(c.codes, c.width) for c in columns] + ([(self._classes, self._groups)] if self.quasi else [])
+        classes = classes_by_size([p if known is None else p[known] for p, _ in parts], [width for _, width in parts])
         return counted(names, {int(size): int(classes[size]) for size in np.flatnonzero(classes)}, quasi=self.quasi)
 
     def _matched(self, names: tuple[str, ...], how: str, tried: int = 0) -> Attacker | None:

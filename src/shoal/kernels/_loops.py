@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.kernels.jit import njit
+from shoal.kernels.jit import lean_njit, njit
 
 RADIX_BITS = 11
 RADIX = 1 << RADIX_BITS
@@ -31,6 +31,21 @@ def group_direct(key: Any, space: int) -> Any:
             n += 1
         ids[row] = group
     return ids, first[:n].copy()
+
+
+@lean_njit
+def tally(key: Any, rows: Any, found: Any) -> Any:
+    """Add to ``found`` how many keys occur how often; the most often that one does. ``rows`` is zero for every possible key."""
+    most = 0
+    for k in key:
+        rows[k] += 1
+    for k in key:
+        size = rows[k]
+        if size > 0:
+            found[size] += 1
+            rows[k] = 0
+            most = max(most, size)
+    return most
 
 
 @njit

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 KeyArray = npt.NDArray[np.uint64]
 
 DIRECT_FACTOR = 4  # a direct table may have this many cells per row
+MOST_TALLY, LARGEST_TALLY = 32, 1 << 23  # one that only counts may have more, up to 32 MB
 SMALL = 65_536
 SEVERAL = 16
 """Columns of a wide table that are looked at first: they may tell all rows apart."""
@@ -98,15 +99,41 @@ def group_sizes(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[int] 
     space, direct = prod(widths), max(DIRECT_FACTOR * len(codes[0]), SMALL)
     if space >= LARGEST_KEY or (space > direct and len(codes[0]) > SMALL):
         return np.bincount(group_codes(codes).ids)
-    key = codes[0].astype(np.int32 if space < 2**31 else np.int64)
-    for column, width in zip(codes[1:], widths[1:], strict=True):
-        np.add(key * width, column, out=key, casting="unsafe")
+    key = _mixed_radix(codes, widths, space)
     if space <= direct:
         sizes = np.bincount(key)
         return sizes if empty else sizes[sizes > 0]
     key = np.sort(key)
     ends = np.flatnonzero(np.append(key[1:] != key[:-1], True))
     return np.diff(ends, prepend=-1)
+
+
+def classes_by_size(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[int]) -> IntArray:
+    """How many classes there are of each size, from 0 (none) on; codes are below their entry of ``widths``, and none is negative.
+
+    >>> classes_by_size([np.array([1, 0, 1, 1]), np.array([0, 0, 0, 2])], [2, 3]).tolist()
+    [0, 2, 1]
+    """
+    n, space = len(codes[0]), prod(widths)
+    if n < FEW or space > min(MOST_TALLY * n, LARGEST_TALLY) or not compiled_pays(n):
+        found = np.bincount(group_sizes(codes, widths, empty=True))
+        found[:1] = 0
+        return found
+    from shoal.kernels._loops import tally
+
+    found = np.zeros(n + 1, dtype=np.int64)
+    most = tally(_mixed_radix(codes, widths, space), np.zeros(space, dtype=np.int32), found)
+    return found[: most + 1]
+
+
+def _mixed_radix(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[int], space: int) -> npt.NDArray[Any]:
+    """One key below ``space`` for each row, the first column most significant."""
+    kind = np.int32 if space < 2**31 else np.int64
+    key: npt.NDArray[Any] = codes[0].astype(kind)
+    for column, width in zip(codes[1:], widths[1:], strict=True):
+        np.multiply(key, kind(width), out=key)
+        np.add(key, column.astype(kind, copy=False), out=key)
+    return key
 
 
 def pack(columns: Sequence[npt.NDArray[Any]], cards: Sequence[int]) -> tuple[KeyArray, int]:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from numbers import Number
 from pathlib import Path
 from queue import SimpleQueue
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,9 +43,11 @@ def lean_njit(function: F) -> F:
     return cast(F, Kernel(function, _nrt=False, no_cfunc_wrapper=True)) if HAVE_NUMBA else function
 
 
-def plain(kernel: F) -> F:
-    """The kernel as Python runs it, for a few steps that are not worth loading numba."""
-    return cast(F, getattr(kernel, "py_func", kernel))
+def plain(kernel: F, **instead: Callable[..., Any]) -> F:
+    """The kernel as Python runs it, for a few steps that are not worth loading numba; with these functions ``instead`` of those
+    that it calls by their names."""
+    function = getattr(kernel, "py_func", kernel)
+    return cast(F, FunctionType(function.__code__, {**function.__globals__, **instead}) if instead else function)
 
 
 _COMPILING = threading.RLock()  # kernels call one another, so they share one lock

@@ -204,6 +204,20 @@ def test_sizes_of_classes_are_those_of_the_numbered_rows(widths: tuple[int, ...]
     assert sorted(group.group_sizes(columns).tolist()) == sorted(expected.values())
 
 
+@pytest.mark.parametrize("pays", [True, False])
+@pytest.mark.parametrize("widths", [(3, 4), (3, 400), (2**31 - 2, 2**31 - 2, 5)], ids=["few", "many", "beyond a word"])
+def test_classes_are_counted_by_size(widths: tuple[int, ...], pays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the compiled loop, and where it would not pay or the keys are too many."""
+    monkeypatch.setattr(group, "compiled_pays", lambda n: pays and group.MOST_TALLY * n >= 3 * 400)
+    draw = np.random.default_rng(len(widths))
+    few = [draw.choice(draw.integers(0, width, 40), group.FEW - 1) for width in widths]
+    columns = [np.append(c, width - 1).astype(np.int64) for c, width in zip(few, widths, strict=True)]
+    sizes = Counter(Counter(zip(*(c.tolist() for c in columns), strict=True)).values())
+    found = group.classes_by_size(columns, widths)
+    assert {size: n for size, n in enumerate(found.tolist()) if n} == sizes
+    assert len(found) == max(sizes) + 1
+
+
 @pytest.mark.parametrize("columns", [16, 17, 40])
 def test_rows_of_wide_tables_are_counted_whether_the_first_columns_tell_them_apart_or_not(columns):
     draw = np.random.default_rng(columns)

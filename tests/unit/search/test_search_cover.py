@@ -150,7 +150,7 @@ def test_compiled_joins_are_the_plain_ones(kind: str, monkeypatch: pytest.Monkey
         price = cluster.prices(problem, None)
         found = []
         for compiled in (True, False):
-            monkeypatch.setattr(cluster, "HAVE_NUMBA", compiled)
+            monkeypatch.setattr(cluster, "FEW", 0 if compiled else 2**62)
             kinds = (kind, "set", kind, "set")
             found.append(cluster._join(problem, label, blocks, failing, kinds, price, records, 7 if seed > 3 else n, 1).tolist())
         assert found[0] == found[1]

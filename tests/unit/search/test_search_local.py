@@ -19,6 +19,7 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import SUPPRESSED
 from shoal.search import local
 from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.local_recoding import leave_out
 from shoal.search.local_recoding.mondrian import mondrian
 from shoal.search.problem.checks import build_checks
 from shoal.search.problem.control import Control
@@ -313,6 +314,37 @@ def test_leaving_out_never_loses_more_and_keeps_k(cells: str):
                 classes[row] = classes.get(row, 0) + (size if stays else 0)
             assert min(n for n in classes.values() if n) >= 4
             assert found.stays.all() or not classes[("*",) * 3]  # what is left out is not mixed with a published class
+
+
+@pytest.mark.parametrize("cells", ["hierarchy", "sets", "ranges"])
+@pytest.mark.parametrize("asked", [[req.K(4)], [req.K(3), req.DistinctDiversity("s", 2)]])
+def test_the_same_records_are_left_out_if_every_cluster_is_looked_at_again(asked, cells, monkeypatch: pytest.MonkeyPatch) -> None:
+    left_out = 0
+    for seed in range(4):
+        table = random_table(22_000 + seed)
+        found = [local(table.counts(), table.hierarchies(), asked, cells=cells, suppress=0.3)]
+        monkeypatch.setattr(leave_out, "KEPT", 0)
+        monkeypatch.setattr(leave_out, "AT_ONCE", 1)
+        found.append(local(table.counts(), table.hierarchies(), asked, cells=cells, suppress=0.3))
+        monkeypatch.undo()
+        assert found[0].stays.tolist() == found[1].stays.tolist()
+        assert found[0].loss == found[1].loss
+        left_out += found[0].suppressed
+    assert left_out
+
+
+def test_clusters_known_from_other_cells_give_the_same_recoding() -> None:
+    known: dict = {}
+    for seed in range(3):
+        table = random_table(22_000 + seed)
+        known.clear()
+        for k in (3, 5):
+            for cells in ("hierarchy", "sets", "ranges"):
+                with_known = local(table.counts(), table.hierarchies(), [req.K(k)], cells=cells, suppress=0.2, known=known)
+                alone = local(table.counts(), table.hierarchies(), [req.K(k)], cells=cells, suppress=0.2)
+                assert with_known.labels == alone.labels
+                assert with_known.loss == alone.loss
+    assert {key[1] for key in known} >= {"cover", "cluster", "mondrian"}
 
 
 def with_rare_values(n: int, seed: int) -> tuple[ClassCounts, dict[str, Hierarchy]]:

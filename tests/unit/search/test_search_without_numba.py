@@ -113,30 +113,28 @@ def grouped_points(seed: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_clusters_gather_and_move_alike(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_drop", "_widen", "_admit", "gather_members", "settle", "improve"):
-        monkeypatch.setattr(clusters, name, plain(getattr(clusters, name)))
+def test_clusters_gather_and_move_alike(seed: int) -> None:
+    calls = {name: plain(getattr(clusters, name)) for name in ("_drop", "_widen", "_admit", "_nearest", "_host")}
+    gather, improve = plain(clusters.gather_members, **calls), plain(clusters.improve, **calls)
     found = []
-    for nearest, host in (
-        (plain(clusters._nearest), plain(clusters._host)),
-        (clusters._nearest_by_columns, clusters._host_by_columns),
+    for gathered_by, settled_by, improved_by in (
+        (gather, plain(clusters.settle), improve),
+        (clusters.gather_few, clusters.settle_by_columns, clusters.improve_few),
     ):
-        monkeypatch.setattr(clusters, "_nearest", nearest)
-        monkeypatch.setattr(clusters, "_host", host)
         of = grouped_points(seed)
         points, records, ranges = of["points"], of["records"], np.array([True, False, seed % 2 == 0])
         label = np.full(60, -1, dtype=np.int64)
         starts, prices = np.array([0, 8, 16, 24]), np.array([0.1, 1 / 3, 0.25])
-        made = clusters.gather_members(points, starts, ranges, prices, records, records, 5, np.arange(60), label, 0)
+        made = gathered_by(points, starts, ranges, prices, records, records, 5, np.arange(60), label, 0)
         gathered = label.tolist()
         first, levels = np.empty(made, dtype=np.int64), np.zeros((made, 3), dtype=np.int64)
         mass, members, cost = np.empty(made), np.empty(made, dtype=np.int64), np.empty(made)
         tree = (points, of["groups"], of["offsets"], of["price"], records, records)
-        clusters.settle(label, *tree, first, levels, mass, members, cost)
+        settled_by(label, *tree, first, levels, mass, members, cost)
         inside = np.argsort(label, kind="stable")
         begin = np.searchsorted(label[inside], np.arange(made + 1))
         order = np.argsort(-cost * mass, kind="stable")
-        changed = clusters.improve(label, *tree, 5, first, levels, mass, members, cost, order, begin, inside)
+        changed = improved_by(label, *tree, 5, first, levels, mass, members, cost, order, begin, inside)
         found.append([gathered, label.tolist(), changed, cost.tolist(), levels.tolist()])
     assert found[0] == found[1]
     assert found[0][2] > 0

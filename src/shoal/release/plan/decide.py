@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
 from shoal.engines.core.memory import bytes_to_search, left_for_data, refused
 from shoal.errors import InfeasibleError, RequirementError, StoppedError
 from shoal.model.certificate.parts import OtherMethod, TradeOff
+from shoal.model.counts.classes import IntArray
 from shoal.model.display import Progress, silent
 from shoal.model.plan import Plan
 from shoal.model.requirement import K
@@ -156,9 +157,10 @@ def _by_each(
     """Put the plan of each method into ``found``; None where it found none, an error if none did."""
     one, problem = _tried(lambda: _one_level(prepared, progress, cells=min(cells, FIRST_CELLS)))
     found["lattice"] = one
+    known: dict[Hashable, IntArray] = {}
     for name, policy in local.items():
         at = replace(prepared, policy=policy)
-        found[name], wrong = _tried(lambda at=at: local_recoding(at, progress, thorough=cells >= FIRST_CELLS))  # type: ignore[misc]
+        found[name], wrong = _tried(lambda at=at: local_recoding(at, progress, thorough=cells >= FIRST_CELLS, known=known))  # type: ignore[misc]
         problem = problem or wrong
     n, columns = prepared.base.n_classes, len(prepared.quasi)
     runs = MIXED // (n * min(n, BLOCK) * columns + MIXED_RUN * max(1, columns - NARROW))
@@ -350,11 +352,13 @@ def trade_off(prepared: Prepared, decision: Decision) -> tuple[TradeOff, ...]:
 
 def _local_losses(prepared: Prepared, ks: Sequence[int]) -> list[tuple[int, float]]:
     """The loss of each local recoding at each k that it reaches."""
-    out = []
+    out: list[tuple[int, float]] = []
+    known: dict[Hashable, IntArray] = {}
     for k in ks:
         others = tuple(r for r in prepared.policy.requirements if not isinstance(r, K))
         at_k = replace(prepared.policy, requirements=(K(k), *others))
         for _, asked in _local_policies(replace(prepared, policy=at_k)):
-            made, _problem = _tried(lambda asked=asked: local_recoding(replace(prepared, policy=asked), silent))  # type: ignore[misc]
+            at = replace(prepared, policy=asked)
+            made, _problem = _tried(lambda at=at: local_recoding(at, silent, known=known))  # type: ignore[misc]
             out += [(k, float(made.loss))] if made is not None else []
     return out

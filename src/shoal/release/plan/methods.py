@@ -36,7 +36,7 @@ from shoal.release.plan.published_classes import Decision, below_nodes, describe
 from shoal.release.proof.facts import judge, recursive_levels
 
 if TYPE_CHECKING:
-    from shoal.search.local_recoding.local import LocalResult
+    from shoal.search.local_recoding.local import Known, LocalResult
 
 TRIES = 8
 """Searches with ever stricter limits until the claim holds for the file."""
@@ -106,9 +106,12 @@ def local_unfit(prepared: Prepared) -> str:
     return next((why for why, holds in reasons.items() if holds), "")
 
 
-def local_recoding(prepared: Prepared, progress: Progress, *, smallest: int = 0, thorough: bool = True) -> Decision:
+def local_recoding(
+    prepared: Prepared, progress: Progress, *, smallest: int = 0, thorough: bool = True, known: Known | None = None
+) -> Decision:
     """Local recoding: each class gets the finest published values that still have company, of ``smallest`` members if that is
-    more than the policy asks for; records are left out, within the limit, if that loses less.
+    more than the policy asks for; records are left out, within the limit, if that loses less. ``known``: clusters that recodings
+    with other cells or requirements found before.
 
     The recoding is a table of classes, which holds values and is not kept; the plan says only that it was local.
     """
@@ -130,6 +133,7 @@ def local_recoding(prepared: Prepared, progress: Progress, *, smallest: int = 0,
             bounds={c: (r.min_level, r.max_level) for c, r in policy.quasi.items()},
             people=prepared.people,
             thorough=thorough,
+            known=known,
             time_budget=policy.time_limit,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
         )

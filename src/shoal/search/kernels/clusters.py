@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.jit import HAVE_NUMBA, njit
+from shoal.kernels.jit import njit, plain, up_to
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -336,5 +336,32 @@ def _host_by_columns(
     return chosen, best
 
 
-if not HAVE_NUMBA:  # the loops above take 60 times as long in plain Python
-    _nearest, _host = _nearest_by_columns, _host_by_columns
+def settle_by_columns(
+    label: Ints, points: Codes, groups: Codes, offsets: Ints, price: Floats, records: Ints, sizes: Ints,
+    first: Ints, levels: Ints, mass: Floats, members: Ints, cost: Floats,
+) -> None:  # fmt: skip
+    """What :func:`settle` finds, all clusters at once."""
+    n = len(first)
+    mass[:], members[:], cost[:] = np.bincount(label, weights=records, minlength=n), 0, 0.0
+    np.add.at(members, label, sizes)
+    inside = np.argsort(label, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(label[inside]) != 0)) if len(label) else inside
+    there = label[inside[starts]]
+    first[:] = -1
+    first[there] = inside[starts]
+    levels[there] = 0
+    for j in range(points.shape[1]):
+        codes = points[inside, j]
+        for level in range(offsets.shape[1]):
+            group = groups[offsets[j, level] + codes]
+            apart = np.minimum.reduceat(group, starts) != np.maximum.reduceat(group, starts)
+            if not apart.any():
+                break
+            levels[there, j] += apart
+        cost[there] += price[offsets[j, levels[there, j]] + codes[starts]]
+
+
+FEW = up_to(384)
+"""Fewer points than these go by numpy, in less time than numba is loaded. In plain Python the loops take 60 times as long."""
+gather_few = plain(gather_members, _nearest=_nearest_by_columns, _widen=plain(_widen), _drop=plain(_drop))
+improve_few = plain(improve, _host=_host_by_columns, _admit=plain(_admit))

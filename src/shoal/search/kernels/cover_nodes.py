@@ -3,6 +3,9 @@
 The nodes wait in a heap, keyed by the price of their cheapest group. The first one groups the classes that are not covered yet;
 its groups of at least ``LEAST`` people whose price is at most the key and a little become clusters, and the node waits again with
 the price of its next group, or for ever.
+
+Where no group has enough people, none has at any node below, now or later: such nodes are not looked at. To spare more of them,
+an empty node is first raised, one column after the other, to the highest level at which it stays empty.
 """
 
 from __future__ import annotations
@@ -17,12 +20,17 @@ from shoal.kernels.jit import lean_njit
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 # numbers: classes left, clusters made, slots below the base are empty, people that a group needs
 LEFT, CLUSTERS, BASE, LEAST = 0, 1, 2, 3
 # pairs of class and person left; the largest excess of memberships over people without pairs; groups of the last node
 PAIRS, EXCESS, GROUPS, WORK = 4, 5, 6, 7
-N_NUMBERS = 8
+# nodes that were looked at to raise others; nodes that need not be looked at any more
+RAISED, SPARED = 8, 9
+N_NUMBERS = 10
+PATIENCE = 64
+"""Nodes that may be looked at to raise others beyond those that this spared."""
 
 # cells: number of the class, its people, its key at the node, its group; of a group: its key, people, first class, new cluster
 CLASS, MEMBERS, KEY, GROUP, GROUP_KEY, PEOPLE, FIRST, CLUSTER, LARGEST = 0, 1, 2, 3, 4, 5, 6, 7, 8
@@ -51,6 +59,8 @@ class Cover(NamedTuple):
     price: Floats
     nodes: Codes  # (nodes, columns)
     keys: Floats  # per node
+    shape: Ints  # levels of each column in the order of the nodes; the number of nodes where they are one path
+    empty: Flags  # nodes without a group of enough people
     heap: Ints  # nodes, the lowest key first; equal keys in the order of the nodes
     label: Ints  # per class: its cluster, −1 for none
 
@@ -63,14 +73,68 @@ def cover_nodes(s: Cover, step: float, work: int) -> bool:
         node = s.heap[0]
         if s.numbers[LEFT] == 0 or s.keys[node] == np.inf:
             return True
-        s.numbers[WORK] += s.numbers[LEFT]
-        _group(s, node)
-        _count_people(s)
+        if s.empty[node]:
+            s.keys[node] = np.inf
+            _sift_down(s.heap, s.keys)
+            continue
+        clusters = s.numbers[CLUSTERS]
+        _look(s, node)
         s.keys[node] = _choose(s, node, s.keys[node] + step)
         _sift_down(s.heap, s.keys)
-        s.numbers[BASE] += s.numbers[LEFT]
         _leave_out(s)
+        if s.keys[node] == np.inf and s.numbers[CLUSTERS] == clusters:
+            _spare(s, node)
     return False
+
+
+@lean_njit
+def _look(s: Cover, node: int) -> None:
+    """The groups of the classes left at a node, and their people."""
+    s.numbers[WORK] += s.numbers[LEFT]
+    _group(s, node)
+    _count_people(s)
+    s.numbers[BASE] += s.numbers[LEFT]
+
+
+@lean_njit
+def _is_empty(s: Cover, node: int) -> bool:
+    _look(s, node)
+    most = 0
+    for g in range(s.numbers[GROUPS]):
+        most = max(most, s.cells[PEOPLE, g])
+    return bool(most < s.numbers[LEAST])
+
+
+@lean_njit
+def _spare(s: Cover, node: int) -> None:
+    """Mark an empty node and all below it after raising it, the column with most levels first, while that has paid so far."""
+    stride, widest = 1, 1
+    for i in range(len(s.shape)):
+        stride, widest = stride * s.shape[i], max(widest, s.shape[i])
+    for width in range(widest, 1, -1):
+        step = stride
+        for i in range(len(s.shape)):
+            step //= s.shape[i]
+            if s.shape[i] != width or s.numbers[RAISED] > s.numbers[SPARED] + PATIENCE:
+                continue
+            own = node // step % width
+            low, high = own, width
+            while high - low > 1:
+                middle = (low + high) // 2
+                s.numbers[RAISED] += 1
+                if _is_empty(s, node + (middle - own) * step):
+                    low = middle
+                else:
+                    high = middle
+            node += (low - own) * step
+    for other in range(node + 1):
+        step, below = stride, not s.empty[other]
+        for i in range(len(s.shape)):
+            step //= s.shape[i]
+            below = below and other // step % s.shape[i] <= node // step % s.shape[i]
+        if below:
+            s.empty[other] = True
+            s.numbers[SPARED] += 1
 
 
 @lean_njit

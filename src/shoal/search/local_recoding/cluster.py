@@ -19,10 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InfeasibleError
-from shoal.kernels.jit import HAVE_NUMBA
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.search.full_domain.evaluator import Evaluator
-from shoal.search.kernels.clusters import gather_members, join_nearest
+from shoal.search.kernels.clusters import FEW, gather_few, gather_members, join_nearest
 from shoal.search.local_recoding.published import CellKind
 from shoal.search.problem.control import Control
 from shoal.search.problem.losses import column_weights
@@ -67,6 +66,7 @@ def gather(problem: Problem, kinds: Sequence[CellKind], price: FloatArray, k: in
     order = np.lexsort(tuple(codes[j] for j in reversed(dear)))
     label = np.full(problem.n_base, -1, dtype=np.int64)
     clusters = done = 0
+    gathered = gather_few if problem.n_base < FEW else gather_members
     block_size = int(min(BLOCK, max(LEAST_BLOCK, WORK / problem.n_base)))
     n_blocks = -(-problem.n_base // block_size)
     carried = np.empty(0, dtype=order.dtype)
@@ -78,9 +78,7 @@ def gather(problem: Problem, kinds: Sequence[CellKind], price: FloatArray, k: in
         block = np.concatenate([carried, part])
         mine = np.full(len(block), -1, dtype=np.int64)
         seeds = np.argsort(-rarity[block], kind="stable").astype(np.int64)
-        clusters = gather_members(
-            points[block], starts, ranges, price[dear], records[block], sizes[block], k, seeds, mine, clusters
-        )
+        clusters = gathered(points[block], starts, ranges, price[dear], records[block], sizes[block], k, seeds, mine, clusters)
         label[block] = mine
         last = mine == clusters - 1
         carried = block[last] if int(sizes[block[last]].sum()) < k else carried[:0]
@@ -109,6 +107,8 @@ def warm_up(evaluator: Evaluator) -> None:
     base, one = evaluator.base_source(), np.ones(1, dtype=np.int64)
     found = evaluator.group(base, evaluator.problem.heights)
     evaluator.passing(base, found.gid, found.sums)
+    if evaluator.problem.n_base < FEW:
+        return
     point, flags, price = np.zeros((1, 1), dtype=np.int32), np.zeros(1, dtype=np.bool_), np.zeros(1)
     gather_members(point, np.arange(2), flags, price, one, one, 1, np.zeros(1, dtype=np.int64), -one, 0)
 
@@ -165,7 +165,7 @@ def _join(
     cost: FloatArray = np.asarray(sum(price[j] * (v.width - 1.0) for j, v in enumerate(values)))
     target = np.arange(n)
     touched = np.zeros(n, dtype=np.bool_)
-    if HAVE_NUMBA and most == 1:
+    if problem.n_base >= FEW and most == 1:
         join_nearest(failing, blocks, reach, *_laid_out(values, n), price, records, cost, target, touched)
         return target[label]
     for a in failing:

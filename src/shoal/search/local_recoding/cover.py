@@ -25,7 +25,7 @@ from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.search.full_domain.evaluator import MANY, Evaluator
 from shoal.search.full_domain.sources import Part, Source, sorted_source
 from shoal.search.kernels import cover_nodes as at
-from shoal.search.kernels.clusters import improve, settle
+from shoal.search.kernels.clusters import FEW, improve, improve_few, settle, settle_by_columns
 from shoal.search.kernels.cover_nodes import cover_nodes
 from shoal.search.local_recoding.published import Trees
 from shoal.search.problem.control import Control
@@ -96,10 +96,7 @@ class Empty:
     """Nodes where no group of the uncovered classes has enough members. Nor has one at any node below, now or later."""
 
     def __init__(self, nodes: npt.NDArray[np.int32]) -> None:
-        shape = [len(np.unique(column)) for column in nodes.T]
-        if math.prod(shape) != len(nodes):  # a path from bottom to top
-            shape = [len(nodes)]
-        self._known = np.zeros(shape, dtype=np.bool_)
+        self._known = np.zeros(_shape(nodes), dtype=np.bool_)
         self._flat = self._known.reshape(-1)
 
     def holds(self, number: int) -> bool:
@@ -120,6 +117,12 @@ class Empty:
                     high = here[j]
             here[j] = low
         self._known[tuple(slice(x + 1) for x in here)] = True
+
+
+def _shape(nodes: npt.NDArray[np.int32]) -> list[int]:
+    """Levels of each column; the number of nodes where they are a path from bottom to top."""
+    shape = [len(np.unique(column)) for column in nodes.T]
+    return shape if math.prod(shape) == len(nodes) else [len(nodes)]
 
 
 def is_compiled(evaluator: Evaluator, n_nodes: int) -> bool:
@@ -173,6 +176,8 @@ def make_state(problem: Problem, trees: Trees, keys: FloatArray, nodes: npt.NDAr
         price=trees.price,
         nodes=nodes,
         keys=keys,
+        shape=np.array(_shape(nodes), dtype=np.int64),
+        empty=np.zeros(len(nodes), dtype=np.bool_),
         heap=np.argsort(keys, kind="stable"),
         label=np.full(n, -1, dtype=np.int64),
     )
@@ -249,13 +254,14 @@ def polish(
     shape = (trees.points, trees.groups, trees.offsets, trees.price, records, sizes)
     state = (first, levels, mass, members, cost)
     few = max(1, min(-(-n // DEAREST), int(MOVES / len(label))))
+    settled, improved = (settle_by_columns, improve_few) if len(label) < FEW else (settle, improve)
     for _ in range(min(sweeps, int(MOVES / (few * len(label))) or 1)):
-        settle(label, *shape, *state)
+        settled(label, *shape, *state)
         if control.stop():
             break
         begin = np.zeros(n + 1, dtype=np.int64)
         np.cumsum(np.bincount(label, minlength=n), out=begin[1:])
         inside = np.argsort(label, kind="stable").astype(np.int64)
-        if improve(label, *shape, k, *state, np.argsort(-cost, kind="stable")[:few].copy(), begin, inside) == 0:
+        if improved(label, *shape, k, *state, np.argsort(-cost, kind="stable")[:few].copy(), begin, inside) == 0:
             break
     return label

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -46,6 +46,8 @@ MANY_RARE, SMALL = 0.05, 500
 """Share of records with a rare value above which, and classes up to which, sets are also made from the clusters of ``cover``;
 in such small tables also from those of ranges."""
 METHODS = ("best", "cover", "cluster", "mondrian")
+Known = dict[Hashable, IntArray]
+"""The clusters of each method, kinds of cells and requirements, for recodings of one table that differ in their cells alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,7 @@ def local(
     bounds: Bounds | None = None,
     people: Pairs | None = None,
     thorough: bool = True,
+    known: Known | None = None,
     time_budget: float | None = None,
     cancel: CancelSignal | None = None,
     progress: Progress | None = None,
@@ -124,6 +127,8 @@ def local(
         As in :func:`shoal.search.lattice`. A column with a lowest level above 0 publishes hierarchy values.
     thorough : bool
         Whether ``best`` tries ``cover`` in larger tables, too, if rare values are many: that can take 20 s.
+    known : dict, optional
+        Receives the clusters found, and is looked into before they are: for calls that differ only in ``cells`` and requirements.
     time_budget, cancel, progress
         Stop after so many seconds, or when ``cancel.is_set()``. Strict Mondrian's recoding and the compilation of kernels are not
         charged to the budget, so that ``best`` never loses more than Mondrian in a table of up to 50,000 classes.
@@ -148,7 +153,8 @@ def local(
     evaluator = Evaluator(problem, checks, 0, threads=default_threads())
     capped = tuple(j for j, name in enumerate(problem.names) if bounds and bounds.get(name, (None, None))[1] is not None)
     limit = most_of(suppress, problem.n_records)
-    run = Run(evaluator, asked, cell_kinds(problem, cells), weights, control, _blocks(problem, capped), capped, limit)
+    found = {} if known is None else known
+    run = Run(evaluator, asked, cell_kinds(problem, cells), weights, control, _blocks(problem, capped), capped, limit, found)
     return _best(run, thorough=thorough) if method == "best" else _recoded(run, method)
 
 
@@ -165,6 +171,7 @@ class Run:
     block: IntArray
     capped: tuple[int, ...]
     limit: int
+    known: Known
 
 
 def _blocks(problem: Problem, capped: tuple[int, ...]) -> IntArray:
@@ -183,7 +190,8 @@ def _best(run: Run, *, thorough: bool) -> LocalResult:
     small = run.evaluator.problem.n_base <= SMALL
     with contextlib.suppress(InfeasibleError):
         made += [_recoded(run, "cover")] if not only_values and (small or (thorough and _many_rare(run))) else []
-        made += [_recoded(run, "cluster", cell_kinds(run.evaluator.problem, "ranges"))] if small and "set" in run.kinds else []
+        ranges = cell_kinds(run.evaluator.problem, "ranges")
+        made += [_recoded(run, "cluster", ranges)] if small and "set" in run.kinds and ranges != run.kinds else []
     found = min(made, key=lambda one: round(one.ncp, 12))
     return dataclasses.replace(found, seconds=run.control.seconds, stopped=run.control.reason)
 
@@ -198,7 +206,7 @@ def _many_rare(run: Run) -> bool:
 
 def _recoded(run: Run, method: str, kinds: tuple[CellKind, ...] = ()) -> LocalResult:
     """The recoding of one method, clustered as for cells of these kinds, with records left out if that loses less."""
-    label = _partition(dataclasses.replace(run, kinds=kinds or run.kinds), method)
+    label = _clusters(dataclasses.replace(run, kinds=kinds or run.kinds), method)
     found = _result(run, method, label)
     fewer = leave_out(run.evaluator, run.kinds, run.weights, label, run.limit - found.suppressed, run.control)
     if np.array_equal(fewer, label):
@@ -219,11 +227,22 @@ def _class_sizes(checks: Checks) -> Checks:
     return dataclasses.replace(checks, least=least)
 
 
-def _partition(run: Run, method: str) -> IntArray:
-    """A cluster for each base class, inside its block; −1 if its block is too small."""
+def _clusters(run: Run, method: str) -> IntArray:
+    """A cluster for each base class, inside its block; −1 if its block is too small. What was stopped is not kept."""
+    sets: tuple[CellKind, ...] = tuple("set" if k == "hierarchy" else k for k in run.kinds)
+    kinds = sets if method != "mondrian" or run.block.any() else ()
+    key = (run.asked.requirements, method, kinds)
+    if key in run.known:
+        return run.known[key]
+    label = _partition(run, method, sets)
+    if not run.control.reason:
+        run.known[key] = label
+    return label
+
+
+def _partition(run: Run, method: str, sets: tuple[CellKind, ...]) -> IntArray:
     evaluator, control = run.evaluator, run.control
     problem, checks = evaluator.problem, evaluator.checks
-    sets: tuple[CellKind, ...] = tuple("set" if k == "hierarchy" else k for k in run.kinds)
     price = prices(problem, run.weights)
     if method == "mondrian":
         label = mondrian(evaluator, control)
