@@ -33,6 +33,7 @@ MODULES = {
     "verify": "check",
     "attack": "check",
     "study": "compare",
+    "observe": "predict",
     "serve": "studio",
     "table": "tables",
     "hierarchy": "tables",
@@ -61,11 +62,8 @@ def build(only: str = "") -> typer.Typer:
         cls=Root,
         help="Measure how well people are hidden in a table, predict it, make the table safe, prove it.",
         epilog=EPILOG,
-        no_args_is_help=True,
         add_completion=True,
-        rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
     present = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]

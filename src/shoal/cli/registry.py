@@ -40,7 +40,7 @@ Group = Annotated[int, typer.Option("--group", "--group-size", min=1, help="How 
 
 
 def register(app: typer.Typer) -> None:
-    group = Commands(help="Distribution summaries: publish, query, analyse, decide.", no_args_is_help=True, rich_markup_mode=None)
+    group = Commands(help="Distribution summaries: publish, query, analyse, decide.")
     for name, command in (
         ("publish", _publishing.publish),
         ("list", list_populations),
@@ -305,10 +305,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would leave, 
 
 
 def commands() -> typer.Typer:
-    group = Commands(
-        help="Who holds which columns, who asks for what, and what that means together; no data.", no_args_is_help=True,
-        rich_markup_mode=None,
-    )  # fmt: skip
+    group = Commands(help="Who holds which columns, who asks for what, and what that means together; no data.")
     held = "Publish which attributes a data set of yours contains, and about which people. Columns only: no values, no counts."
     group.command("holds")(_notice_command("holds", held))
     group.command("asks")(_notice_command("asks", "Say in public which attributes a questionnaire asks for, and whom."))

@@ -25,7 +25,7 @@ PORT = 8712
 
 
 def register(app: typer.Typer) -> None:
-    group = Commands(name="studio", invoke_without_command=True, rich_markup_mode=None)
+    group = Commands(name="studio", invoke_without_command=True, no_args_is_help=False)
     group.callback()(studio)
     register_users(group)
     app.add_typer(group)
@@ -137,7 +137,7 @@ PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the 
 
 
 def register_users(studio: typer.Typer) -> None:
-    user = Commands(name="user", help="Manage the users of the studio.", no_args_is_help=True, rich_markup_mode=None)
+    user = Commands(name="user", help="Manage the users of the studio.")
     user.command("add")(add)
     user.command("list")(listed)
     user.command("remove")(remove)

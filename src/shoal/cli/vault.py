@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
     """Add ``shoal vault`` and its commands."""
     from shoal.cli._vault import holder, owner, people
 
-    vault = Commands(name="vault", help=HELP, no_args_is_help=True, rich_markup_mode=None)
+    vault = Commands(name="vault", help=HELP)
     own = {"key": key, "init": init, "status": status, "pseudonymize": pseudonymize, "find": find, "translate": translate}
     for name, command in {**own, "filter": filter_lines}.items():
         vault.command(name)(command)
@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
     for name, command in (people.COMMANDS | owner.COMMANDS | holder.COMMANDS).items():
         group, _, last = name.rpartition(" ")
         if group and group not in groups:
-            groups[group] = Commands(name=group, help=GROUPS[group], no_args_is_help=True, rich_markup_mode=None)
+            groups[group] = Commands(name=group, help=GROUPS[group])
             vault.add_typer(groups[group])
         (groups[group] if group else vault).command(last)(command)
     app.add_typer(vault)

@@ -361,7 +361,7 @@ class Vault:
                 "waiting_changes": sum(change["status"] == "pending" for change in tx.all(CHANGE)),
                 "waiting_requests": sum(request["status"] == "pending" for request in tx.all(REQUEST)),
                 "auditor_can_log_in": accounts.can_log_in(tx, "auditor", max(self._open.clock(), tx.state.clock)),
-                "time_seen": _stamp(tx.state.clock),
+                "time_seen": datetime.fromtimestamp(tx.state.clock, UTC).isoformat(timespec="seconds"),
                 "witnesses": len(witness.places(tx)),
                 "trial": shares.is_trial(tx),
                 "auditor_key": shares.auditor_key(tx),
@@ -373,7 +373,3 @@ class Vault:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a vault cannot be pickled or copied")
-
-
-def _stamp(time: float) -> str:
-    return datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds")

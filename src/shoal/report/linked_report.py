@@ -28,21 +28,17 @@ def render(body: LinkedCertificate) -> str:
         shoal=_shoal(body),
         numbers=_numbers(body),
         points=_points(body),
-        sections=_sections(body),
+        sections=[
+            Section("tables", "The tables", _tables(body)),
+            Section("people", "How many people look alike", _histogram(body)),
+            Section("columns", "What happened to each column", _columns(body)),
+            Section("attacks", "Attacks that were tried", _attacks(body)),
+            Section("recipient", "Who receives it", _recipient(body)),
+            Section("limits", "Limits", [Items(body.limits)]),
+            Section("check", "Check it yourself", _check(body)),
+            Section("sign-off", "Sign-off", [SIGNATURES]),
+        ],
     )
-
-
-def _sections(body: LinkedCertificate) -> list[Section]:
-    return [
-        Section("tables", "The tables", _tables(body)),
-        Section("people", "How many people look alike", _histogram(body)),
-        Section("columns", "What happened to each column", _columns(body)),
-        Section("attacks", "Attacks that were tried", _attacks(body)),
-        Section("recipient", "Who receives it", _recipient(body)),
-        Section("limits", "Limits", [Items(body.limits)]),
-        Section("check", "Check it yourself", _check(body)),
-        Section("sign-off", "Sign-off", [SIGNATURES]),
-    ]
 
 
 def _shoal(body: LinkedCertificate) -> Figure:

@@ -62,7 +62,7 @@ def _sections(body: Certificate) -> list[Section]:
         Section("results", "Results that should survive", _analyses(body)),
         Section("attacks", "Attacks that were tried", _attacks(body)),
         Section("questions", "Singling out, linking, inference", _questions(body.wp216)),
-        Section("recipient", "Who receives it", _recipient(body)),
+        Section("recipient", "Who receives it", recipient_table(body.release, ("Population", body.population.sentence))),
         Section("limits", "Limits", [Items(body.limits), Words(body.triggers)]),
         Section("check", "Check it yourself", check_blocks(body)),
         Section("sign-off", "Sign-off", signoff_blocks(body.release)),
@@ -270,10 +270,6 @@ def attack_table(attacks: Sequence[AttackResult]) -> Table:
 
 def _questions(items: Sequence[Question]) -> list[Block]:
     return [Table(["question", "how it was tested", "found"], [(i.question, i.tested, i.found) for i in items])]
-
-
-def _recipient(body: Certificate) -> list[Block]:
-    return recipient_table(body.release, ("Population", body.population.sentence))
 
 
 def recipient_table(release: Purpose, *more: tuple[str, str]) -> list[Block]:

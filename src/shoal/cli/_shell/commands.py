@@ -104,7 +104,9 @@ class Commands(typer.Typer):
     """A group of such commands. Where one reads tables, the time of its statements can be limited."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**({"cls": Group} | settings))
+        context = {"help_option_names": ["-h", "--help"]}
+        usual = {"cls": Group, "no_args_is_help": True, "rich_markup_mode": None, "context_settings": context}
+        super().__init__(**(usual | settings))
 
     def command(self, name: str | None = None, **settings: Any) -> Any:
         register = super().command(name, **({"cls": Command} | settings))

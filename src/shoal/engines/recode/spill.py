@@ -218,7 +218,7 @@ class Held:
         self._path.unlink()
 
     def _read(self, fields: Sequence[int] | None) -> Iterator[Any]:
-        options = _fields(fields)
+        options = pa.ipc.IpcReadOptions(included_fields=None if fields is None else sorted(fields))
         with pa.OSFile(str(self._path), "rb") as source, pa.ipc.open_file(source, options=options) as reader:
             for i in range(reader.num_record_batches):
                 yield pa.Table.from_batches([reader.get_batch(i)])
@@ -233,10 +233,6 @@ def _read(path: Path) -> Iterator[Any]:
     with pa.OSFile(str(path), "rb") as source, pa.ipc.open_stream(source) as reader:
         for batch in reader:
             yield pa.Table.from_batches([batch])
-
-
-def _fields(wanted: Sequence[int] | None) -> Any:
-    return pa.ipc.IpcReadOptions(included_fields=None if wanted is None else sorted(wanted))
 
 
 @contextlib.contextmanager

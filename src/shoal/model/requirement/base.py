@@ -159,7 +159,7 @@ class Requirement:
     @classmethod
     def from_clause(cls, clause: Clause, reading: Reading) -> Requirement:
         """The requirement of a clause with one of :attr:`spellings`."""
-        column = {"column": clause.column(reading)} if _has(cls, "column") else {}
+        column = {"column": clause.column(reading)} if any(f.name == "column" for f in dataclasses.fields(cls)) else {}
         if clause.inside and not column:
             raise UsageError(f"'{clause.word}' takes nothing in brackets.", hint=f"Write {clause.word}{cls.sign}….")
         return cls(**column, **cls.spellings[clause.word], **{cls.bound: cls.limit_of(clause)})
@@ -250,10 +250,6 @@ def spellings() -> list[str]:
 def kind_named(word: str) -> type[Requirement] | None:
     """The kind with this name in text, or None."""
     return next((kind for kind in _KINDS.values() if word in kind.spellings), None)
-
-
-def _has(cls: type[Requirement], name: str) -> bool:
-    return any(f.name == name for f in dataclasses.fields(cls))
 
 
 def sentences(requirements: Iterable[Requirement]) -> tuple[str, ...]:

@@ -189,7 +189,7 @@ def population_counts(policy: Policy, quasi: Sequence[str]) -> ClassCounts | Non
     """Classes of the population; None where no requirement needs them. A requirement that does, without a table, is refused."""
     from shoal.engines.open import open as opened
 
-    needed = _needing(policy.requirements)
+    needed = [r for r in policy.requirements if r.needs_population]
     if not needed:
         return None
     if policy.population_table is None:
@@ -197,10 +197,6 @@ def population_counts(policy: Policy, quasi: Sequence[str]) -> ClassCounts | Non
             f"'require.{needed[0].name}' needs a population table.", hint="Write population: {table: people.csv} into the policy."
         )
     return opened(str((policy.folder or Path()) / policy.population_table)).count(tuple(quasi))
-
-
-def _needing(requirements: Iterable[Requirement]) -> list[Requirement]:
-    return [r for r in requirements if r.needs_population]
 
 
 def sensitive_trees(policy: Policy, base: ClassCounts) -> dict[str, Hierarchy]:

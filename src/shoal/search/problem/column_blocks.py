@@ -52,7 +52,7 @@ def make_blocks(digits: Sequence[CodeArray], widths: Sequence[int]) -> tuple[Blo
                 size *= widths[j]
         blocks.append(_block(mine, digits, widths))
         waiting = [j for j in waiting if j not in mine]
-    while _key_space(blocks) > LARGEST_KEY and len(blocks) > 1:
+    while math.prod(b.combinations.shape[1] for b in blocks) > LARGEST_KEY and len(blocks) > 1:
         blocks.sort(key=lambda b: b.combinations.shape[1])
         blocks = [_join(blocks[0], blocks[1]), *blocks[2:]]
     return tuple(blocks)
@@ -67,10 +67,6 @@ def without_column(blocks: Sequence[Block], gone: int) -> tuple[Block, ...]:
             columns = tuple(block.columns[i] - (block.columns[i] > gone) for i in rows)
             out.append(Block(columns, np.ascontiguousarray(block.combinations[rows]), block.codes))
     return tuple(out)
-
-
-def _key_space(blocks: Sequence[Block]) -> int:
-    return math.prod(b.combinations.shape[1] for b in blocks)
 
 
 def _block(mine: Sequence[int], digits: Sequence[CodeArray], widths: Sequence[int]) -> Block:
