@@ -237,7 +237,7 @@ def translate(
         columns, path = shared.table_options(pseudonyms or file, id, out)
         details = {"source": source, "target": target, "purpose": purpose}
         return shared.replaced(translate_table(session, table, path, columns=columns, **details), path)
-    given = shared.lines_of(pseudonyms, file, "pseudonyms")
+    given = shared.lines_of(pseudonyms, file)
     made = session.translate(given, source=source, target=target, purpose=purpose, role=role, relation=relation)
     return {"pseudonyms": made}, "\n".join(m or "-" for m in made)
 

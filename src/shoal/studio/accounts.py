@@ -205,9 +205,9 @@ def create_house(
     return app
 
 
-def create_login_router(people: People, throttle: Throttle | None = None) -> APIRouter:
+def create_login_router(people: People) -> APIRouter:
     router = APIRouter()
-    limits = throttle or Throttle()
+    limits = Throttle()
 
     @router.get("/login")
     def ask(request: Request) -> Response:

@@ -38,14 +38,12 @@ LINK = "Does anyone who knows a person's numbers find the released record by the
 ROBUST = "Are people with unusual numbers still recognised, where a wider interval is enough and nobody is near?"
 
 
-def interval_disclosure(
-    x: FloatArray, y: FloatArray, columns: Sequence[str], rng: np.random.Generator, *, width: float = WIDTH
-) -> AttackResult:
-    """Records with every released value within ``width`` standard deviations of the person's own."""
-    reach = width * np.std(x, axis=0, ddof=1)
+def interval_disclosure(x: FloatArray, y: FloatArray, columns: Sequence[str], rng: np.random.Generator) -> AttackResult:
+    """Records with every released value within :data:`WIDTH` standard deviations of the person's own."""
+    reach = WIDTH * np.std(x, axis=0, ddof=1)
     found = _excess(within(x, y, reach), within(x, y[_another(len(x), rng)], reach))
     each = [f"{name} {100 * within(x[:, [j]], y[:, [j]], reach[[j]]).mean():.3g} %" for j, name in enumerate(columns)]
-    said = f"of {len(x):,} records have every number within {100 * width:g} % of a standard deviation of the own"
+    said = f"of {len(x):,} records have every number within {100 * WIDTH:g} % of a standard deviation of the own"
     return _result("interval disclosure", INTERVAL, found, said, f" By column: {', '.join(each)}.")
 
 
@@ -114,15 +112,13 @@ def nearest_is_own(x: FloatArray, y: FloatArray) -> FloatArray:
     return out
 
 
-def robust_intervals(
-    x: FloatArray, y: FloatArray, rng: np.random.Generator, *, width: float = WIDTH, alone: float = ALONE
-) -> AttackResult:
+def robust_intervals(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> AttackResult:
     """Records inside intervals that widen with the person's robust distance, and near no other released record."""
     centre, covariance = minimum_covariance(x, rng)
     scale = np.sqrt(np.diag(covariance))
     outlying = robust_distances(x, centre, covariance) / math.sqrt(chi_squared_quantile(0.5, x.shape[1]))
-    reach = width * np.multiply.outer(outlying, scale)
-    apart = others_within(y / scale, alone) == 0
+    reach = WIDTH * np.multiply.outer(outlying, scale)
+    apart = others_within(y / scale, ALONE) == 0
     other = _another(len(x), rng)
     inside = within(x, y, reach)
     found = _excess(inside & apart, within(x, y[other], reach) & apart[other])

@@ -104,8 +104,8 @@ class Commands(typer.Typer):
     """A group of such commands. Where one reads tables, the time of its statements can be limited."""
 
     def __init__(self, **settings: Any) -> None:
-        context = {"help_option_names": ["-h", "--help"]}
-        usual = {"cls": Group, "no_args_is_help": True, "rich_markup_mode": None, "context_settings": context}
+        usual: dict[str, Any] = {"cls": Group, "no_args_is_help": True, "rich_markup_mode": None}
+        usual["context_settings"] = {"help_option_names": ["-h", "--help"]}
         super().__init__(**(usual | settings))
 
     def command(self, name: str | None = None, **settings: Any) -> Any:

@@ -44,7 +44,7 @@ def request(
         raise UsageError("a table is taken alone: --table FILE --id COLUMN.")
     made = session.request(
         domain,
-        shared.lines_of(pseudonyms, file, "pseudonyms") if table is None else values_of(table, id),
+        shared.lines_of(pseudonyms, file) if table is None else values_of(table, id),
         purpose=reason,
         case=case,
         seconds=days * 86400,

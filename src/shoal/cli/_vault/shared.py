@@ -223,10 +223,10 @@ def secret_file(file: Path) -> Iterator[Callable[[str], object]]:
         raise
 
 
-def lines_of(given: list[str] | None, file: Path | None, what: str) -> list[str]:
+def lines_of(given: list[str] | None, file: Path | None) -> list[str]:
     """Texts from the command line or from a file with one on each line (``-`` is standard input); exactly one of them."""
     if bool(given) == (file is not None):
-        raise UsageError(f"give {what} as arguments or with --file, one of the two.")
+        raise UsageError("give pseudonyms as arguments or with --file, one of the two.")
     if file is None:
         return list(given or ())
     try:

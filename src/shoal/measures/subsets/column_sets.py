@@ -179,16 +179,14 @@ class Subset:
         return {**asdict(self), "columns": list(self.columns)}
 
 
-def all_subsets(
-    counts: ClassCounts, *, up_to: int = 3, recount: Recount | None = None, columns: Sequence[str] | None = None
-) -> list[Subset]:
+def all_subsets(counts: ClassCounts, *, up_to: int = 3, recount: Recount | None = None) -> list[Subset]:
     """Every subset of at most ``up_to`` quasi-identifiers, in the order of size and columns.
 
     >>> c = ClassCounts((1, 1, 2), columns=("a", "b"), codes=([0, 0, 1], [0, 1, 1]))
     >>> [(s.columns, s.k, s.unique) for s in all_subsets(c, up_to=2)]
     [(('a',), 2, 0), (('b',), 1, 1), (('a', 'b'), 1, 2)]
     """
-    names = tuple(columns if columns is not None else counts.columns)
+    names = counts.columns
     if up_to < 1:
         raise UsageError(f"subsets have at least one column; found {up_to}.", hint="Use for example up_to=3.")
     number = sum(math.comb(len(names), r) for r in range(1, min(up_to, len(names)) + 1))

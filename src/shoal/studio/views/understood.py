@@ -37,7 +37,7 @@ def shown(m: Measurement, asked: dict[str, str], k: int, least: int) -> dict[str
     small = [_under(m, names[: i + 1], k) for i in range(len(names))] if adds else []
     return {
         "m": True,
-        "said": _culprit(m, names[-1] if names else ""),
+        "said": _culprit(m),
         "quasi": quasi,
         "pairs": _pairs(m, names, k),
         "pair": _pair(m, quasi, asked),
@@ -95,7 +95,7 @@ def _earlier(order: list[int], at: int) -> str | None:
     return "-".join(str(i) for i in moved)
 
 
-def _culprit(m: Measurement, worst: str) -> tuple[str, str, str]:
+def _culprit(m: Measurement) -> tuple[str, str, str]:
     """The column that does it, in a sentence."""
     if not m.unique:
         return "Nobody is one of a kind by these columns;", f"the smallest group has {m.k:,}.", "met"
