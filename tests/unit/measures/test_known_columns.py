@@ -45,5 +45,10 @@ def test_too_many_sets_are_capped_and_named() -> None:
     assert {names[0] for names in seen.found if len(names) == 1} == set(columns)
 
 
+def test_a_record_about_nobody_is_one_person() -> None:
+    seen = known_columns({"a": [0, 0, 1, 1, 2]}, np.array([3, 3, -1, -1, -1]))
+    assert (seen.people, seen.found["a",]) == (4, 2), "the person 3, and whoever the last record is about"
+
+
 def test_no_column_finds_nobody() -> None:
     assert known_columns({}).worst() == ((), 0)

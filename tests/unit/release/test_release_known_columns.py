@@ -101,14 +101,52 @@ def test_a_limit_holds_beside_a_person_column(tmp_path: Path) -> None:
     assert shoal.verify(made.write(tmp_path / "out")).ok
 
 
+PAIRS = {
+    "patient": [i // 2 for i in range(120)],
+    "sex": ["f", "f", "m", "m"] * 30,
+    "ill": ["flu", "flu", "cold", "cold"] * 30,
+    "score": [i // 2 if i < 24 else -1 for i in range(120)],
+}
+"""Sixty people with two equal records each; by their score twelve of them are found."""
+TWICE: dict[str, Any] = {"quasi": ["sex"], "sensitive": ["ill"], "insensitive": ["score"]}
+
+
+def test_somebody_with_two_equal_records_is_found(tmp_path: Path) -> None:
+    made = shoal.anonymize(PAIRS, **TWICE, unit={"column": "patient", "publish": "keep"}, k=5)
+    assert made.certificate.known is not None
+    assert (made.certificate.known.found, made.certificate.known.records) == (12, 60)
+    assert "finds 12 of 60 people (20 %)" in made.certificate.verdict
+    assert shoal.verify(made.write(tmp_path / "out")).ok
+
+
+@pytest.mark.parametrize("unit", ["drop", "keep"])
+@pytest.mark.parametrize(("limit", "holds"), [(0.2, True), (0.19, False)])
+def test_a_limit_is_one_of_people_whether_or_not_they_are_published(tmp_path, unit: str, limit: float, holds: bool) -> None:
+    asked = {**TWICE, "unit": {"column": "patient", "publish": unit}, "require": {"k": 5, "known_columns": limit}}
+    assert bool(shoal.check(PAIRS, **asked).failed) is not holds
+    if holds:
+        assert shoal.verify(shoal.anonymize(PAIRS, **asked).write(tmp_path / "out")).ok
+    else:
+        with pytest.raises(VerificationError, match=r"any three published columns find at most 0\.19"):
+            shoal.anonymize(PAIRS, **asked).certificate  # noqa: B018
+
+
+def test_a_draft_leaves_out_what_finds_people_with_several_records(tmp_path: Path) -> None:
+    """Twelve of sixty people would be found by their score, though no record is the only one with its values."""
+    asked = {**TWICE, "unit": "patient", "require": {"k": 5, "known_columns": 0.5}}
+    release = shoal.anonymize(PAIRS, **asked)
+    out = known_columns.finding_columns(release.prepared, release.decision, 0.05)
+    assert out == {"score": "it finds 20 % of the people"}
+
+
 @pytest.mark.parametrize(("share", "few"), [(0.05, True), (0.0501, False)])
 def test_a_plan_that_finds_just_the_limit_is_taken(monkeypatch, share, few):
     counted = SimpleNamespace(worst=lambda: (("a",), 1), share=lambda found: share)
-    monkeypatch.setattr(known_columns, "_counted_before", lambda prepared, decision: counted)
+    monkeypatch.setattr(known_columns, "_counted_before", lambda prepared, decision: {"records": counted})
     limits = [SimpleNamespace(name="known_columns", limit=x) for x in (0.05, 0.2)]
     prepared = SimpleNamespace(policy=SimpleNamespace(requirements=limits))
     assert known_columns.finds_few(prepared, None) is few
-    monkeypatch.setattr(known_columns, "_counted_before", lambda prepared, decision: None)
+    monkeypatch.setattr(known_columns, "_counted_before", lambda prepared, decision: {})
     assert known_columns.finds_few(prepared, None), "what was not counted is left to the count of the written file"
 
 

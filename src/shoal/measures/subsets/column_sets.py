@@ -65,7 +65,8 @@ class KnownColumns:
 def known_columns(columns: Mapping[str, npt.ArrayLike], people: IntArray | None = None, *, budget: int = BUDGET) -> KnownColumns:
     """Count the people whom any one, two or three of the columns find, and those whom all find together.
 
-    ``people`` numbers who each record is about: somebody is found where all records with the same values are theirs.
+    ``people`` numbers who each record is about: somebody is found where all records with the same values are theirs. A record
+    about nobody (−1) is taken for a person of its own.
 
     >>> seen = known_columns({"sex": [0, 0, 1, 1], "town": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
     >>> seen.worst(), seen.found["ill",], seen.all_columns
@@ -75,6 +76,9 @@ def known_columns(columns: Mapping[str, npt.ArrayLike], people: IntArray | None 
     records = len(next(iter(codes.values()))) if codes else 0
     if not records:
         return KnownColumns(0, {}, 0)
+    if people is not None:
+        nobody = people < 0
+        people = np.where(nobody, int(people.max()) + np.cumsum(nobody), people)
     total = records if people is None else len(np.unique(people))
     alone: dict[tuple[str, ...], int] = {(name,): _found([own], people) for name, own in codes.items()}
     kept = _affordable(codes, alone, records, budget)

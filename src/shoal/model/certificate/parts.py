@@ -147,7 +147,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Known:
-    """Records that are the only ones with their values in a few published columns: anyone who knows these finds them.
+    """Records that are the only ones with their values in a few published columns: anyone who knows these finds them; people,
+    where the file has a column for them.
 
     ``columns`` is the worst set of at most three, with ``found`` of ``records``; ``all_columns`` are found by all ``counted``
     columns together. ``alone`` are columns that were counted by themselves only, because there were too many sets.
@@ -164,8 +165,8 @@ class Known:
     def share(self) -> float:
         return self.found / self.records if self.records else 0.0
 
-    def sentence_of(self, published: int) -> str:
-        """The count in words, for the headline of a file with so many ``published`` columns.
+    def sentence_of(self, published: int, *, people: bool = False) -> str:
+        """The count in words, for the headline of a file with so many ``published`` columns; of ``people`` or of records.
 
         >>> Known(("pay", "team"), 30, 120, 90, ("pay", "team", "sex", "age"), ()).sentence_of(4)
         "But whoever knows 'pay' and 'team' finds 30 of 120 records (25 %); whoever knows all columns finds 90."
@@ -173,12 +174,12 @@ class Known:
         n, of = len(self.counted) - len(self.alone), len(self.counted)
         some = f" (sets of {n} of {of} columns were counted)" if self.alone else ""
         if not self.found:
-            return f"No three published columns single out a record{some}."
+            return f"No three published columns single out {'a person' if people else 'a record'}{some}."
         named = [f"'{c}'" for c in self.columns]
         known = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else f"{named[0]} alone"
         share = f"{written(100 * self.share, 2)} %"
         return (
-            f"But whoever knows {known} finds {self.found:,} of {self.records:,} records ({share}); "
+            f"But whoever knows {known} finds {self.found:,} of {self.records:,} {'people' if people else 'records'} ({share}); "
             f"whoever knows all {'columns' if of == published else f'{of} unchanged columns'} finds {self.all_columns:,}{some}."
         )
 

@@ -21,7 +21,6 @@ from shoal.errors import DataError, PolicyError, TamperError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.kernels.matches import width
 from shoal.measures.classes.missing import k_under_all_policies
-from shoal.measures.subsets.column_sets import known_columns
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate import form
 from shoal.model.certificate.certificate import PLAN, Certificate
@@ -275,7 +274,7 @@ def class_counts(data: Data, facts: Facts) -> ClassCounts:
 
 def _known(c: Certificate, source: Any, facts: Facts) -> Known | None:
     """Whom a few published columns find: quasi-identifiers, and columns that stay as they were; None for very large data."""
-    from shoal.release.make.known_columns import MOST_KNOWN, known_part
+    from shoal.release.make.known_columns import MOST_KNOWN, count_sets, known_part
 
     kept = {one.name for one in c.columns if one.role in ("sensitive", "insensitive") and one.treatment == "retained"}
     names = [*c.data.quasi, *(n for n in c.data.columns if n in kept or n == c.weight)]
@@ -283,7 +282,7 @@ def _known(c: Certificate, source: Any, facts: Facts) -> Known | None:
         return None
     done = facts.details.done
     if ("known", *names) not in done:  # while a release is made, the same bytes are looked at twice
-        done["known", *names] = known_part(known_columns(_columns(source, facts).of(names)))
+        done["known", *names] = known_part(count_sets(_columns(source, facts), names, c.data.unit))
     found: Known = done["known", *names]
     return found
 

@@ -62,7 +62,8 @@ def _of_attackers(c: Certificate) -> str:
     """What published columns single out, and the strongest attack where it finds more."""
     if c.format == FORMAT_1:
         return ""
-    known = NOT_COUNTED if c.known is None else c.known.sentence_of(len(c.data.columns))
+    people = c.data.unit is not None
+    known = NOT_COUNTED if c.known is None else c.known.sentence_of(len(c.data.columns), people=people)
     return f" {known}{strongest_sentence(c.attacks, c.singled_out or 0.0)}"
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from shoal.attacks.joint import MOST_VALUES
@@ -131,7 +132,9 @@ def known_as_it_is(table: Table, policy: Policy) -> Given:
         raise UsageError(
             f"known_columns is counted in tables of up to {MOST_HELD:,} records.", hint="Leave it out of this policy."
         )
-    rows = pa.Table.from_batches(list(table.scan(names)))
-    codes = {n: positions(rows.column(n).combine_chunks().dictionary_encode().indices) for n in names}
-    seen = known_columns(codes)
-    return {("known_columns",): seen.share(seen.worst()[1])}
+    unit = policy.unit
+    rows = pa.Table.from_batches(list(table.scan([*dict.fromkeys([*names, *([unit] if unit else [])])])))
+    codes = {n: positions(rows.column(n).combine_chunks().dictionary_encode().indices) for n in rows.column_names}
+    columns = {n: codes[n] for n in names}
+    seen = [known_columns(columns), *([known_columns(columns, codes[unit].astype(np.int64))] if unit else [])]
+    return {("known_columns",): max(s.share(s.worst()[1]) for s in seen)}

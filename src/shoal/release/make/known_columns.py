@@ -2,15 +2,20 @@
 
 Takes    a plan that is decided, and the data written by it
 Returns  the worst set of at most three columns, as a certificate states it; columns to leave out
-Keeps    quasi-identifiers count as published; columns that a step changes do not count: nobody knows their new values
+Keeps    quasi-identifiers count as published; columns that a step changes do not count: nobody knows their new values. People are
+         counted where the file tells them; where it does not, the limit also holds for the people behind the records
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from shoal.disk.atomic import scratch
 from shoal.measures.subsets.column_sets import KnownColumns, known_columns
 from shoal.model.certificate.parts import Known
-from shoal.release.make.recode import ByEngine, by_engine, recode, remove_passing
+from shoal.release.make.recode import ByEngine, by_engine, published_unit, recode, remove_passing
 from shoal.release.make.value_links import too_much
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
@@ -23,8 +28,19 @@ MOST_KNOWN = 5_000_000
 
 def count_known(prepared: Prepared, decision: Decision, file: FileColumns, seen: ByEngine | None) -> Known | None:
     """What a few published columns find; None if the engine counts the data itself, or they are too large to be held."""
-    counted = _counted_sets(prepared, decision, file, seen)
+    counted = _counted_sets(prepared, decision, file, seen, published_unit(prepared, decision.plan))
     return None if counted is None else known_part(counted)
+
+
+def known_share(prepared: Prepared, decision: Decision, known: Known | None) -> float:
+    """The share that the limit of ``known_columns`` is held against: that of the file; or that of the people behind it, where the
+    file does not tell people, and the limit does not hold for them. 1 where it was not counted."""
+    if known is None:
+        return 1.0
+    if prepared.policy.unit is None or published_unit(prepared, decision.plan) is not None:
+        return known.share
+    behind = max((c.share(c.worst()[1]) for c in _counted_before(prepared, decision).values()), default=1.0)
+    return known.share if behind <= min(_limits(prepared)) else behind
 
 
 def known_part(counted: KnownColumns) -> Known:
@@ -34,50 +50,64 @@ def known_part(counted: KnownColumns) -> Known:
     return Known(worst if found else (), found, counted.people, counted.all_columns, names, counted.left_out)
 
 
-def _counted_sets(prepared: Prepared, decision: Decision, file: FileColumns, seen: ByEngine | None) -> KnownColumns | None:
+def count_sets(file: FileColumns, names: Sequence[str], unit: str | None) -> KnownColumns:
+    """Whom sets of the columns of a file find: people by the column ``unit``; records without such a column."""
+    codes = file.of([*names, unit] if unit else names)
+    return known_columns({n: codes[n] for n in names}, codes[unit].astype(np.int64) - 1 if unit else None)
+
+
+def _limits(prepared: Prepared) -> list[float]:
+    return [r.limit for r in prepared.policy.requirements if r.name == "known_columns"]
+
+
+def _counted_sets(
+    prepared: Prepared, decision: Decision, file: FileColumns, seen: ByEngine | None, unit: str | None
+) -> KnownColumns | None:
     policy, steps = prepared.policy, decision.plan.for_column
     others = {*policy.sensitive, *policy.insensitive, policy.weight}
     kept = [c for c in prepared.schema.names if c in others and all(isinstance(s, Keep) for s in steps(c))]
     names, records = [*prepared.quasi, *kept], int(decision.released.n_records)
     if seen is not None or not records or records > MOST_KNOWN or too_much(prepared, records, len(names)):
         return None
-    return known_columns(file.of(names))
+    return count_sets(file, names, unit)
 
 
 def finds_few(prepared: Prepared, decision: Decision) -> bool:
     """Whether a release of this decision would meet the limit of ``known_columns``; true without one, or if it is not counted."""
-    limits = [r.limit for r in prepared.policy.requirements if r.name == "known_columns"]
-    counted = _counted_before(prepared, decision) if limits else None
-    return counted is None or counted.share(counted.worst()[1]) <= min(limits)
+    limits = _limits(prepared)
+    return not limits or all(c.share(c.worst()[1]) <= min(limits) for c in _counted_before(prepared, decision).values())
 
 
-def _counted_before(prepared: Prepared, decision: Decision) -> KnownColumns | None:
-    """What a few columns find in the data that this decision would write."""
+def _counted_before(prepared: Prepared, decision: Decision) -> dict[str, KnownColumns]:
+    """What a few columns find in the data that this decision would write: "people", where there is a column for them, and
+    "records" where that is not published. Nothing if it was not counted."""
+    unit = prepared.policy.unit
+    units = {"people": unit} if unit else {}
+    units |= {} if published_unit(prepared, decision.plan) else {"records": None}
     with scratch() as place:
-        done = recode(prepared, decision, place / "data.parquet")
-        seen = by_engine(prepared.table, done, prepared.quasi)
-        counted = _counted_sets(prepared, decision, FileColumns(place / "data.parquet"), seen)
+        done = recode(prepared, decision, place / "data.parquet", keep_unit=unit is not None)
+        seen, file = by_engine(prepared.table, done, prepared.quasi), FileColumns(place / "data.parquet")
+        counted = {who: _counted_sets(prepared, decision, file, seen, one) for who, one in units.items()}
         remove_passing(done, place / "data.parquet")
-    return counted
+    return {who: c for who, c in counted.items() if c is not None}
 
 
 def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> dict[str, str] | None:
-    """Columns to leave out so that no three published ones find more than ``limit`` of the records, each with what it finds.
+    """Columns to leave out so that no three published ones find more than ``limit`` of people or records, each with a reason.
 
     Quasi-identifiers stay: together they find nobody. None if it was not counted.
     """
-    counted = _counted_before(prepared, decision)
-    if counted is None:
-        return None
+    every = _counted_before(prepared, decision)
     out: dict[str, str] = {}
-    for worst, found in sorted(counted.found.items(), key=lambda s: (-s[1], len(s[0]), s[0])):
-        free = [c for c in worst if c not in prepared.quasi]
-        if counted.share(found) <= limit:
-            break
-        if not free or any(c in out for c in worst):
-            continue
-        column = max(free, key=lambda c: (counted.found[c,], c))
-        others = [f"'{c}'" for c in worst if c != column]
-        beside = f"with {' and '.join(others)} " if others else ""
-        out[column] = f"{beside}it finds {100 * counted.share(found):.0f} % of the records"
-    return out
+    for who, counted in every.items():
+        for worst, found in sorted(counted.found.items(), key=lambda s: (-s[1], len(s[0]), s[0])):
+            free = [c for c in worst if c not in prepared.quasi]
+            if counted.share(found) <= limit:
+                break
+            if not free or any(c in out for c in worst):
+                continue
+            column = max(free, key=lambda c: (counted.found[c,], c))
+            others = [f"'{c}'" for c in worst if c != column]
+            beside = f"with {' and '.join(others)} " if others else ""
+            out[column] = f"{beside}it finds {100 * counted.share(found):.0f} % of the {who}"
+    return out if every else None
