@@ -106,7 +106,7 @@ def anonymize(
     started = time.perf_counter()
     if is_linked(policy):
         raise UsageError("this policy names several tables.", hint="Use shoal.anonymize_tables(policy).")
-    asked, told = policy_of(policy, options).seeded(), progress or silent
+    asked, report = policy_of(policy, options).seeded(), progress or silent
     table, types = _frame(table)
     source, left = opened(table, read=asked.read), None
     if source.only_aggregates:
@@ -124,10 +124,10 @@ def anonymize(
     if asked.events is not None:
         from shoal.release.events.release import decide_events  # as much again to load, for event tables only
 
-        return decide_events(source, asked, output, plan=_event_plan(plan), progress=told)
+        return decide_events(source, asked, output, plan=_event_plan(plan), progress=report)
     source.check_written("a release of this table", RELEASED, RELEASED_AT_MOST)
-    prepared = prepare(source, asked, progress=told, begin_coarser=plan is None and not previous)
-    decision = decide(prepared, given=_plan(plan), progress=told, later=bool(previous))
+    prepared = prepare(source, asked, progress=report, begin_coarser=plan is None and not previous)
+    decision = decide(prepared, given=_plan(plan), progress=report, later=bool(previous))
     return Release(prepared, decision, output, started, types)
 
 
@@ -203,7 +203,7 @@ def anonymize_tables(
     >>> r.levels
     {'person': {'sex': 0}, 'visits': {'ward': 0}}
     """
-    told = progress or silent
-    told(0.02, "counting the people")
+    report = progress or silent
+    report(0.02, "counting the people")
     family = gather(LinkedPolicy.of(policy), exclude)
-    return LinkedRelease(family, choose(family, told), key_file, format)
+    return LinkedRelease(family, choose(family, report), key_file, format)

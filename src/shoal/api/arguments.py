@@ -129,14 +129,14 @@ def quasi_of(quasi: Any, qi: Any) -> Any:
 
 def opened(table: Source, *, read: Mapping[str, Any] | None = None) -> Table:
     """The table, opened where it is not yet; ``read``: how a policy reads it."""
-    found = table if isinstance(table, Table) else open_source(table, **(read or {}))
+    given = table if isinstance(table, Table) else open_source(table, **(read or {}))
     for option, asked in (read or {}).items():
-        if option in found.source and found.source[option] != asked and option != "null":
+        if option in given.source and given.source[option] != asked and option != "null":
             raise PolicyError(
-                f"the policy reads the file with {option}={asked}, but it was opened with {option}={found.source[option]}.",
+                f"the policy reads the file with {option}={asked}, but it was opened with {option}={given.source[option]}.",
                 hint="Open it as the policy says, or change 'read' in the policy.",
             )
-    return found
+    return given
 
 
 def policy_of(policy: Policy | Mapping[str, Any] | str | Path | None, options: PolicyOptions) -> Policy:
@@ -144,17 +144,17 @@ def policy_of(policy: Policy | Mapping[str, Any] | str | Path | None, options: P
     from shoal.release.policy.policy import Policy
 
     check_options(options, PolicyOptions.__annotations__)
-    said: dict[str, Any] = {word: given.item() if isinstance(given, np.generic) else given for word, given in options.items()}
-    if "qi" in said:
-        said["quasi"] = quasi_of(said.get("quasi"), said.pop("qi"))
+    plain: dict[str, Any] = {word: given.item() if isinstance(given, np.generic) else given for word, given in options.items()}
+    if "qi" in plain:
+        plain["quasi"] = quasi_of(plain.get("quasi"), plain.pop("qi"))
     if policy is None or isinstance(policy, Mapping):
         for role in ("quasi", "sensitive", "direct", "insensitive"):
-            if role in said and not isinstance(said[role], Mapping):
-                said[role] = list(names(said[role]))
-        return Policy.of(policy, **said)
-    seed = said.pop("seed", None)
-    if said:
-        raise PolicyError(f"a policy and '{next(iter(said))}' were given together.", hint="Say it in the policy.")
+            if role in plain and not isinstance(plain[role], Mapping):
+                plain[role] = list(names(plain[role]))
+        return Policy.of(policy, **plain)
+    seed = plain.pop("seed", None)
+    if plain:
+        raise PolicyError(f"a policy and '{next(iter(plain))}' were given together.", hint="Say it in the policy.")
     asked = Policy.of(policy)
     return asked if seed is None else asked.edited("seed", seed)
 
@@ -180,10 +180,10 @@ def number_of_people(text: str) -> int | None:
     >>> number_of_people("17.5M"), number_of_people("1_200"), number_of_people("3e8"), number_of_people("people.csv")
     (17500000, 1200, 300000000, None)
     """
-    found = _PEOPLE.match(text)
-    if found is None:
+    match = _PEOPLE.match(text)
+    if match is None:
         return None
-    sign, digits, unit = found.groups()
+    sign, digits, unit = match.groups()
     if sign == "-":
         raise UsageError("a population is a number of people, so it cannot be negative.", hint="Use for example 17.5M.")
     number = Fraction(digits.replace("_", "").replace(",", "")) * _UNITS[(unit or "").lower()]
@@ -194,10 +194,10 @@ def number_of_people(text: str) -> int | None:
 
 def population_of(given: int | str) -> int:
     """A number of people from a number or text; text that is none is refused."""
-    found = number_of_people(given) if isinstance(given, str) else given
-    if found is None:
+    people = number_of_people(given) if isinstance(given, str) else given
+    if people is None:
         raise UsageError("a population is a number of people.", hint="Use for example 1200 or 17.5M.")
-    return found
+    return people
 
 
 def open(
@@ -273,7 +273,7 @@ def open(
     (3, ('age', 'sex'))
     """
     check_options(reading, Reading.__annotations__)
-    found = open_source(
+    table = open_source(
         source,
         quasi=names(quasi_of(quasi, qi)),
         sensitive=names(sensitive),
@@ -287,4 +287,4 @@ def open(
         only_aggregates=only_aggregates,
         **{option: value for option, value in reading.items() if value is not None},
     )
-    return found.described(scale=scale, order=order, missing_values=missing_values)
+    return table.described(scale=scale, order=order, missing_values=missing_values)

@@ -84,7 +84,7 @@ def attack_table(
         )
     few = [drawn(r, MOST_PEOPLE, rng) for r in (inside, outside)]
     secret = [shared.index(s) for s in asked] or list(range(len(shared)))[:MOST_SECRETS]
-    found: list[AttackResult | None] = [
+    results: list[AttackResult | None] = [
         continuous.singling_out(pool, inside, outside, tries=TRIES, rng=rng),
         continuous.linkability(pool, *few),
         continuous.inference(pool, few[0], few[1], shared, secret),
@@ -93,7 +93,7 @@ def attack_table(
     ]
     exposed, listed = exposed_people(drawn(rows[0], MOST_POOL, rng), inside, outside, shared, rng)
     listed = [replace(e, row=int(places[1][some[e.row]])) for e in listed]
-    return three[0].name, tuple(worst_first(r for r in (*found, exposed) if r is not None)), listed
+    return three[0].name, tuple(worst_first(r for r in (*results, exposed) if r is not None)), listed
 
 
 def attack_numbers(
@@ -132,15 +132,15 @@ def attack_numbers(
         order = order[np.sort(rng.choice(len(order), MOST_POOL, replace=False))]
     x, y, here = x[order], y[order], here[order]
     kept = [n for n, v in zip(use, varied, strict=True) if v]
-    said = f"columns {', '.join(kept)}"
-    found = (
+    about = f"columns {', '.join(kept)}"
+    results = (
         continuous.interval_disclosure(x, y, kept, rng),
         continuous.distance_linkage(x, y),
         continuous.robust_intervals(x, y, rng),
     )
     few, rows, ratios = continuous.unusual_linkage(x, y, rng)
     listed = listed_people([int(here[i]) for i in rows], ratios, [kept] * len(rows))
-    return made.name, tuple(replace(r, worst=said) for r in (*found, few)), listed
+    return made.name, tuple(replace(r, worst=about) for r in (*results, few)), listed
 
 
 def _numbers(column: Coded) -> FloatArray:
@@ -244,13 +244,13 @@ def attack(
         raise UnreadableError(f"'{place.name}' is not a folder of a release.", hint="Name the folder given to --out.")
     linked = read_linked(place / NAME)
     if linked is not None:
-        found = _of_linked(place, linked, with_, _folders(previous), seed, hunt=hunt)
-        return AttackReport(place.name, one_list(linked_attacks(place, linked), found))
+        results = _of_linked(place, linked, with_, _folders(previous), seed, hunt=hunt)
+        return AttackReport(place.name, one_list(linked_attacks(place, linked), results))
     if is_of_events(place):
-        found = attack_folder(place, None if with_ is None else opened(with_), seed, earlier=_folders(previous), hunt=hunt)
-        return AttackReport(place.name, one_list(read_event_certificate(place / NAME).attacks, found))
-    found = _of_people(place, with_, _folders(previous), seed, hunt=hunt)
-    return AttackReport(place.name, one_list(read_certificate(place / NAME).attacks, found))
+        results = attack_folder(place, None if with_ is None else opened(with_), seed, earlier=_folders(previous), hunt=hunt)
+        return AttackReport(place.name, one_list(read_event_certificate(place / NAME).attacks, results))
+    results = _of_people(place, with_, _folders(previous), seed, hunt=hunt)
+    return AttackReport(place.name, one_list(read_certificate(place / NAME).attacks, results))
 
 
 def one_list(certified: Sequence[AttackResult], tried: Sequence[AttackResult]) -> tuple[AttackResult, ...]:
@@ -264,9 +264,9 @@ def one_list(certified: Sequence[AttackResult], tried: Sequence[AttackResult]) -
         stated = run.get(r.name)
         if r.verdict != "not run" and (stated is None or VERDICTS.index(r.verdict) < VERDICTS.index(stated.verdict)):
             run[r.name] = r
-    told = {r.name for r in certified}
+    certified_names = {r.name for r in certified}
     kinds = {r.name.split(":")[0] for r in tried if r.verdict != "not run"}
-    of_both = kinds | {name.split(":")[0] for name in told}
+    of_both = kinds | {name.split(":")[0] for name in certified_names}
     missed = [r for r in certified if r.verdict == "not run" and r.name not in {*run, *kinds}]
     missed += [r for r in tried if r.verdict == "not run" and r.name not in {*run, *of_both}]
     return tuple(worst_first([*run.values(), *missed]))
@@ -312,15 +312,15 @@ def _of_people(
         shared = External.of(with_, published, claims, plan, seed)
         results += ([] if shared is None else [shared.all_columns(k)]) + ([shared.hunted(k)] if shared and hunt else [])
     for earlier, old, theirs in before:
-        kept = replace(known, sensitive={c: known.sensitive[c] for c in _retained(claims) if c in sensitive})
+        kept = replace(known, sensitive={c: known.sensitive[c] for c in _retained_columns(claims) if c in sensitive})
         asked = [*claims.asked, *(theirs.asked if isinstance(theirs, Certificate) else ())]
-        found = _by_cells(kept, old, people, (), asked)
+        attacks = _by_cells(kept, old, people, (), asked)
         if isinstance(theirs, Certificate):
-            found += [
+            attacks += [
                 _join(published, claims, earlier, theirs),
                 *same_labels(data, claims, earlier / str(theirs.data.file), theirs),
             ]
-        results = [r for r in results if r.name != "intersection"] + _labelled(found, earlier, previous)
+        results = [r for r in results if r.name != "intersection"] + _label_results(attacks, earlier, previous)
     return results
 
 
@@ -336,7 +336,7 @@ def _of_linked(
         results += [family.hunted(shown, claims.asked)] if hunt else []
     for earlier in previous:
         known, rows = (None, ()) if family is None else (family.people, family.rows)
-        results += _labelled(_by_cells(shown, _shown_earlier(earlier)[0], known, rows, ()), earlier, previous)
+        results += _label_results(_by_cells(shown, _shown_earlier(earlier)[0], known, rows, ()), earlier, previous)
     return results
 
 
@@ -356,7 +356,7 @@ def _by_cells(
     return [both_releases(new, old, c, people, rows, distinct=least[c]) for c in columns]
 
 
-def _labelled(found: Sequence[AttackResult], earlier: Path, previous: Sequence[Path]) -> list[AttackResult]:
+def _label_results(found: Sequence[AttackResult], earlier: Path, previous: Sequence[Path]) -> list[AttackResult]:
     """Results of one earlier release of several: each by the name of its folder, so that none stands for another."""
     return [*found] if len(previous) < 2 else [replace(r, name=f"{r.name}, with {earlier.name}") for r in found]
 
@@ -394,7 +394,7 @@ def _shown_earlier(place: Path) -> tuple[Shown, Certificate | LinkedCertificate]
         return _family_shown(place, linked), linked
     claims = read_certificate(place / NAME)
     table = arrow_of(place / str(claims.data.file), claims.data.columns)
-    columns = [c for c in claims.data.sensitive if c in _retained(claims)]
+    columns = [c for c in claims.data.sensitive if c in _retained_columns(claims)]
     return Shown({c: texts_of(table[c]) for c in claims.data.quasi}, {c: texts_of(table[c]) for c in columns}), claims
 
 
@@ -423,16 +423,16 @@ def _any_table(
     if control is None and secrets is not None:
         raise UsageError("inference needs a control group.", hint="Name it: --control.")
     name, listed = "", list[Exposure]()
-    found: tuple[AttackResult, ...] = ()
+    results: tuple[AttackResult, ...] = ()
     if key is not None:
-        name, found, listed = attack_numbers(table, original, key, numbers=numbers, seed=seed)
+        name, results, listed = attack_numbers(table, original, key, numbers=numbers, seed=seed)
     if control is not None:
         name, more, few = attack_table(table, original, control, secrets=secrets, leave_out=key, seed=seed)
-        found, listed = (*found, *more), [*listed, *few]
+        results, listed = (*results, *more), [*listed, *few]
     if exposed is not None:
         rows = sorted({e.row: e for e in sorted(listed, key=lambda e: e.times_nearer)}.values(), key=lambda e: -e.times_nearer)
         write_private(Path(exposed), _private_list(rows[:LISTED]))
-    return AttackReport(name, tuple(worst_first(found)))
+    return AttackReport(name, tuple(worst_first(results)))
 
 
 def _private_list(people: Sequence[Exposure]) -> str:
@@ -455,12 +455,12 @@ def _data_of(table: Source) -> Source:
 
 def _join(published: Any, claims: Certificate, earlier: Path, before: Certificate) -> AttackResult:
     """Records that an earlier release lets one join: by columns that both publish unchanged and pseudonyms of one key."""
-    same = [c for c in _retained(claims) if c in _retained(before)]
+    same = [c for c in _retained_columns(claims) if c in _retained_columns(before)]
     table = arrow_of(earlier / str(before.data.file), before.data.columns)
     named = [{c.name for c in side.columns if c.treatment in HIDDEN} for side in (claims, before)]
     keyed = [c for c in named[0] & named[1] if {*texts_of(published[c])} & {*texts_of(table[c])} - {MISSING}]
     return joined_records(published, table, same, sorted(keyed))
 
 
-def _retained(claims: Certificate) -> list[str]:
+def _retained_columns(claims: Certificate) -> list[str]:
     return [c for c in claims.with_treatment("retained") if c in claims.data.columns]

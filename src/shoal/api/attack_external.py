@@ -145,7 +145,7 @@ def hunt(columns: Sequence[str], rate_of: Callable[[Sequence[str]], float], peop
     rate = rates.get(best, 0.0)
     low, high = wilson(rate * people, people)
     won = rate > limit
-    words = f"Anyone who knows {_named(best)} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
+    words = f"Anyone who knows {_name_columns(best)} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
     fewer = "Nobody does" if len(best) <= MOST_KNOWN + 1 else "None of the attackers tried does"
     end = f"; the release claims at most {limit:.1%}. {fewer} with fewer columns." if won else "."
     verdict: Verdict = "broken" if won else "holds"
@@ -169,14 +169,14 @@ def _table(source: Table, names: Sequence[str], most: int, seed: int) -> pa.Tabl
 
 def arrow_of(file: Path, names: Sequence[str]) -> pa.Table:
     """A published file in memory, its columns named as the certificate names them; new codes as the groups they stand for."""
-    found = pa.Table.from_batches(list(opened(file).scan()))
-    found = found.rename_columns(logical(found.column_names, names))
+    rows = pa.Table.from_batches(list(opened(file).scan()))
+    rows = rows.rename_columns(logical(rows.column_names, names))
     for name, codes in codebook.new_codes(file.parent).items():
-        if name in found.column_names:
-            at = found.column_names.index(name)
-            texts = [codes.get(t, t) if t is not None else None for t in canonical_text(found.column(at)).to_pylist()]
-            found = found.set_column(at, name, pa.array(texts, pa.string()))
-    return found
+        if name in rows.column_names:
+            at = rows.column_names.index(name)
+            texts = [codes.get(t, t) if t is not None else None for t in canonical_text(rows.column(at)).to_pylist()]
+            rows = rows.set_column(at, name, pa.array(texts, pa.string()))
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +217,7 @@ class External:
         own = _table(theirs, [*shared, *named], MOST_PEOPLE, seed)
         mapped = [c for c in shared if plan.for_column(c) and c not in moved]
         random = [c for c in further if c not in moved and not all(isinstance(s, ExpressionStep) for s in plan.for_column(c))]
-        carried = _carried(_filled(own, published, plan, mapped), plan, mapped, random, claims)
+        carried = _carry_out(_fill_changed(own, published, plan, mapped), plan, mapped, random, claims)
         labels, cells, changed = {}, {}, {}
         numbers = _moved_dates(own, published, [moved[c] for c in shared if c in moved])
         for c in shared:
@@ -239,9 +239,9 @@ class External:
                 cells[c] = (np.append(mine, them), np.where(covered(shown.tolist(), values.tolist()), 0.0, EXCLUDED))
             else:
                 labels[c] = np.unique([*texts_of(carried[c]), *texts_of(published[c])], return_inverse=True)[1]
-        renamed = {c: _renamed(own[c], published[c], [labels[q] for q in quasi if q in labels]) for c in named}
+        renamed = {c: _rename_values(own[c], published[c], [labels[q] for q in quasi if q in labels]) for c in named}
         labels |= {c: codes for c, codes in renamed.items() if isinstance(codes, np.ndarray)}
-        cells |= {c: found for c, found in renamed.items() if isinstance(found, tuple)}
+        cells |= {c: position for c, position in renamed.items() if isinstance(position, tuple)}
         untried = tuple(c for c, codes in renamed.items() if codes is None)
         nobody = np.zeros(len(own), dtype=np.int64)
         hide = {c: np.append(nobody, np.unique(texts_of(published[c]), return_inverse=True)[1]) for c in secrets}
@@ -309,12 +309,14 @@ class External:
         low, high = wilson(rate * people, people)
         limit = default_limit(k)
         covered_by_k = set(self.columns) <= set(self.quasi)
-        sentence = f"{rate:.1%} of {people:,} people whom a record fits are expected to be found by {_named(self.columns)}."
+        sentence = (
+            f"{rate:.1%} of {people:,} people whom a record fits are expected to be found by {_name_columns(self.columns)}."
+        )
         for c, codes in self.secrets.items():
             sure = float(confidence(pairs, score, codes)[fitting].mean())
             sentence += f" '{c}' is expected to be told correctly for {sure:.1%}."
         if self.untried:
-            sentence += f" Not tried: {_named(self.untried)}, which has too many pseudonyms."
+            sentence += f" Not tried: {_name_columns(self.untried)}, which has too many pseudonyms."
         sure = float((chances[fitting] > 0.9).mean())
         worst = f"{sure:.1%} with a chance above 0.9"
         above: Verdict = "broken" if covered_by_k else "warning"
@@ -332,7 +334,7 @@ class External:
         return hunt(self.columns, rate, len(self.pairs.targets), default_limit(k))
 
 
-def _renamed(
+def _rename_values(
     own: pa.ChunkedArray, published: pa.ChunkedArray, labels: Sequence[Codes]
 ) -> Codes | tuple[Codes, npt.NDArray[np.float64]] | None:
     """Values of people and pseudonyms of records, without the key: one code for those that lie equally often in the same classes
@@ -387,12 +389,12 @@ _OWN_SEED = 10**17 + 3
 """Of the attacker's own trial of the plan: any number that is not the release's."""
 
 
-def _named(columns: Sequence[str]) -> str:
+def _name_columns(columns: Sequence[str]) -> str:
     names = [f"'{c}'" for c in columns]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _filled(own: pa.Table, published: pa.Table, plan: Plan, mapped: Sequence[str]) -> pa.Table:
+def _fill_changed(own: pa.Table, published: pa.Table, plan: Plan, mapped: Sequence[str]) -> pa.Table:
     """The people with columns that a step changes together with theirs: values that the attacker does not know are drawn from the
     published ones."""
     rng = np.random.default_rng(_OWN_SEED)
@@ -402,7 +404,7 @@ def _filled(own: pa.Table, published: pa.Table, plan: Plan, mapped: Sequence[str
     return own
 
 
-def _carried(own: pa.Table, plan: Plan, mapped: Sequence[str], random: Sequence[str], claims: Certificate) -> pa.Table:
+def _carry_out(own: pa.Table, plan: Plan, mapped: Sequence[str], random: Sequence[str], claims: Certificate) -> pa.Table:
     """The people as the plan would publish them: fixed rules as they are, random steps tried once with other random numbers."""
     table = own
     for c in random:

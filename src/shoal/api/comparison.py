@@ -71,7 +71,7 @@ def compare(
     before, after = _sides(original, release)
     return compare_tables(
         opened(before),
-        _released(after),
+        _open_released(after),
         quasi=names(quasi),
         sensitive=names(sensitive),
         target=names(target),
@@ -97,7 +97,7 @@ def _sides(original: Source | Release, release: Source | Release | None) -> tupl
     return original, release
 
 
-def _released(release: Source | Release) -> Released:
+def _open_released(release: Source | Release) -> Released:
     """A table; or the data of a release with its plan and roles."""
     if isinstance(release, Release):
         data = release.certificate.data

@@ -65,11 +65,11 @@ def demo(
     if target.exists() and not _ours(target):
         raise OutputError(f"'{target.name}' exists and was not made by the demonstration.", hint="Move it away or run elsewhere.")
     with staged(target.absolute().parent) as work:
-        found = _walk(work, target, people, seed, progress)
+        walked = _walk(work, target, people, seed, progress)
         if target.exists():
             shutil.rmtree(target)
         publish(work, target)
-    return found
+    return walked
 
 
 def _ours(folder: Path) -> bool:
@@ -108,15 +108,15 @@ def _inspect(source: Path) -> dict[str, Any]:
 def _measure(table: Any) -> dict[str, Any]:
     import shoal
 
-    found = shoal.measure(table)
+    measured = shoal.measure(table)
     three = table.count(("date_of_birth", "sex", "postcode"))
     return {
         "quasi": list(QUASI),
-        "records": found.records,
-        "classes": found.classes,
-        "k": found.k,
-        "unique": found.unique,
-        "unique_share": found.unique / found.records,
+        "records": measured.records,
+        "classes": measured.classes,
+        "k": measured.k,
+        "unique": measured.unique,
+        "unique_share": measured.unique / measured.records,
         "three": int((three.sizes == 1).sum()),
     }
 
@@ -127,12 +127,12 @@ def _predict(group_size: int = 100) -> dict[str, Any]:
     from shoal.datasets.country import age_pyramid
 
     joint = [share * half for share in age_pyramid() for half in (0.5, 0.5)]
-    found = shoal.predict.singletons(joint, group_size=group_size)
+    predicted = shoal.predict.singletons(joint, group_size=group_size)
     return {
         "group_size": group_size,
-        "mean": float(found.mean),
-        "deviation": float(found.variance) ** 0.5,
-        "grade": found.mean.grade,
+        "mean": float(predicted.mean),
+        "deviation": float(predicted.variance) ** 0.5,
+        "grade": predicted.mean.grade,
     }
 
 
@@ -142,11 +142,11 @@ def _release(table: Any, work: Path) -> dict[str, Any]:
 
     made = shoal.anonymize(table, work / "policy.yml")
     made.write(work / "release")
-    found = made.to_json()
+    certificate = made.to_json()
     proof = verify(work / "release")
     return {
-        **found,
-        "verified": bool(found["verified"]) and proof.ok,
+        **certificate,
+        "verified": bool(certificate["verified"]) and proof.ok,
         "proven": made.certificate.utility.proven,
         "example": _first_record(work / "release" / "data.csv"),
     }

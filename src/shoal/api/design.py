@@ -118,7 +118,9 @@ def questionnaire(path: str | Path | None = None, **options: Unpack[Questionnair
     if columns:
         raise UsageError("the questions are those of the file.", hint="Leave out the columns, or the file.")
     registry = options.get("registry")
-    resolve = resolver(registry if registry is not None else _named(Path(path)) or "", trust=names_of(options.get("trust")))
+    resolve = resolver(
+        registry if registry is not None else _named_registry(Path(path)) or "", trust=names_of(options.get("trust"))
+    )
     respondents, target = options.get("respondents"), options.get("target")
     asked = read_questionnaire(path, resolve=resolve, population=people, respondents=respondents, target=target)
     for name in names_of(options.get("sensitive")):
@@ -180,7 +182,7 @@ def _anywhere(codes: tuple[str, ...]) -> PublishedSummary:
     from shoal.registry.answer import joint
 
     records = [r for r in countries() if r.counts is not None]
-    tables = [found for r in records if r.counts is not None and (found := r.counts.table(codes)) is not None]
+    tables = [counts for r in records if r.counts is not None and (counts := r.counts.table(codes)) is not None]
     if not tables:
         raise UsageError(f"no country has counts of '{','.join(codes)}'.", hint="Name a place, or describe the answers.")
     usual = Counter(names for _, names in tables).most_common(1)[0][0]  # most tables end at the same age
@@ -196,7 +198,7 @@ def _anywhere(codes: tuple[str, ...]) -> PublishedSummary:
     return PublishedSummary(law.kappa, law.cells, int(people.sum()), exact=False, share=share, shares=shares, fit="any country")
 
 
-def _named(path: Path) -> Path | None:
+def _named_registry(path: Path) -> Path | None:
     """The registry that a questions.yml names, beside itself."""
     if path.suffix.lower() not in (".yml", ".yaml") or not path.is_file():
         return None
@@ -219,35 +221,35 @@ def _published(answer: Answer, asked: str) -> PublishedSummary:
             hint="Ask for a coarser code or a wider population, or describe the answers in the file (values, shares).",
         )
     record, here = answer.best, answer.fit in TOGETHER and not answer.elsewhere
-    summary, said = record.summary, record.summary.statistics
+    summary, statistics = record.summary, record.summary.statistics
     family = {attribute(c).split("/")[0]: c for c in answer.codes}
     codes = [c if c in answer.codes else family[c.split("/")[0]] for c in asked.split(",")]
     counted = record.counts.table(codes) if here and record.counts is not None and not record.sampled else None
     known = record.shares
     if counted is not None and len(answer.codes) == 1:
         known = dict(zip(counted[1][0], (counted[0] / counted[0].sum()).tolist(), strict=True))
-    unique = {int(k.removeprefix("unique_")): (v.value, v.step) for k, v in said.items() if k.startswith("unique_")}
+    unique = {int(k.removeprefix("unique_")): (v.value, v.step) for k, v in statistics.items() if k.startswith("unique_")}
     doubtful = answer.unknown or answer.strangers or answer.rivals or answer.doubted or answer.dispute
     return PublishedSummary(
-        min(max(0.0, said["kappa"].value), math.log(summary.cells)),
+        min(max(0.0, statistics["kappa"].value), math.log(summary.cells)),
         summary.cells if counted is None else counted[0].size,
         summary.size if counted is None else int(counted[0].sum()),
-        summary.power_sum(2) if "h2" in said else None,
+        summary.power_sum(2) if "h2" in statistics else None,
         unique,
         exact=here and (counted is not None or not record.estimated),
         note=" ".join((*answer.notes, ESTIMATED) if record.estimated else answer.notes),
-        kappa_error=said["kappa"].step,
+        kappa_error=statistics["kappa"].step,
         trusted=not doubtful,
         share=answer.unique_share,
         most=answer.most_beside,
         table=None if counted is None else counted[0],
         fit=answer.fit,
         place=answer.population.place,
-        **(_listed(known, answer.codes[0]) if here and len(answer.codes) == 1 else {}),
+        **(_order_shares(known, answer.codes[0]) if here and len(answer.codes) == 1 else {}),
     )
 
 
-def _listed(listed: Mapping[str, float] | None, code: str) -> dict[str, Any]:
+def _order_shares(listed: Mapping[str, float] | None, code: str) -> dict[str, Any]:
     """Published shares, ordered by the numbers in the answers; the width of a band of ages or sizes."""
     if not listed:
         return {}
@@ -260,5 +262,5 @@ def _listed(listed: Mapping[str, float] | None, code: str) -> dict[str, Any]:
 
 
 def _first_number(answer: str) -> int:
-    found = re.match(r"\d+", answer)
-    return int(found[0]) if found else -1
+    match = re.match(r"\d+", answer)
+    return int(match[0]) if match else -1

@@ -125,8 +125,8 @@ def _usable(counts: ClassCounts, person: str, time: str | None, places: tuple[st
     people = np.unique(who[keep], return_inverse=True)[1]
     notes = _gaps(gaps, int(rows[nobody].sum()), absent) + _alone(int(people.max()) + 1, int(rows[keep].sum()))
     codes = {name: counts.codes[counts.column(name)][keep] for name in counts.columns}
-    told = None if time is None else codes[time]
-    return _Events(people.astype(np.int64), told, tuple(codes[n] for n in places), rows[keep], counts, tuple(notes), codes)
+    times = None if time is None else codes[time]
+    return _Events(people.astype(np.int64), times, tuple(codes[n] for n in places), rows[keep], counts, tuple(notes), codes)
 
 
 def _gaps(lacking: Mapping[str, int], nobody: int, absent: int) -> list[str]:
@@ -315,24 +315,24 @@ class LargeEvents:
 def read_large(source: Table, person: str, others: tuple[str, ...], progress: Progress | None) -> LargeEvents:
     """Read the table piece by piece."""
     names = (person, *others)
-    listed = {n: _listed(source, n) for n in names}
+    listed = {n: _list_values(source, n) for n in names}
     values, counts = {n: v for n, (v, _) in listed.items()}, {n: c for n, (_, c) in listed.items()}
     rows = source.n_rows()
     codes = {n: np.empty(rows, dtype=np.min_scalar_type(len(values[n]))) for n in names}
     kept = nobody = seen = 0
     lacking = dict.fromkeys(others, 0)
-    for piece in _gathered(source.scan(names, batch_size=PIECE)):
-        found = {n: _coded(column, values[n]) for n, column in zip(names, piece, strict=True)}
-        whose = found[person] >= 0
+    for piece in _gather(source.scan(names, batch_size=PIECE)):
+        coded = {n: _codes_of(column, values[n]) for n, column in zip(names, piece, strict=True)}
+        whose = coded[person] >= 0
         nobody += int((~whose).sum())
         good = whose.copy()
         for n in others:
-            gap = found[n] < 0
+            gap = coded[n] < 0
             lacking[n] += int((gap & whose).sum())
             good &= ~gap
         size = int(good.sum())
         for n in names:
-            codes[n][kept : kept + size] = found[n][good]
+            codes[n][kept : kept + size] = coded[n][good]
         kept, seen = kept + size, seen + len(good)
         if progress is not None:
             progress(0.5 * min(1.0, seen / max(1, rows)), "reading")
@@ -344,7 +344,7 @@ def read_large(source: Table, person: str, others: tuple[str, ...], progress: Pr
     return LargeEvents(who, {n: codes[n][:kept] for n in others}, values, counts, seen, nobody, lacking, absent)
 
 
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.ChunkedArray]]:
+def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.ChunkedArray]]:
     """Columns of about :data:`PIECE` rows each: small batches together, so that a list of values is looked up once for many."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
@@ -356,14 +356,14 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.ChunkedArra
         yield [pa.chunked_array(c) for c in zip(*(b.columns for b in waiting), strict=True)]
 
 
-def _listed(source: Table, name: str) -> tuple[pa.Array, IntArray]:
+def _list_values(source: Table, name: str) -> tuple[pa.Array, IntArray]:
     """The distinct values of a column, and the rows of each; a missing value is not among them."""
     values, rows = source.values(name, memory_budget=FOR_VALUES)
     gap = int(values.null_count)
     return values.slice(0, len(values) - gap), np.asarray(rows[: len(rows) - gap], dtype=np.int64)
 
 
-def _coded(found: pa.ChunkedArray, values: pa.Array) -> IntArray:
+def _codes_of(found: pa.ChunkedArray, values: pa.Array) -> IntArray:
     """The place of each value in the list; −1 where it is missing."""
     found = found.cast(values.type)
     if pa.types.is_floating(values.type):
@@ -389,10 +389,10 @@ def _without_gaps(person: Codes, people: int) -> tuple[npt.NDArray[np.int32], in
 def _fit_keys(keys: IntArray, points: int, size: int) -> int:
     """Numbers of points once another column of this many values is added; where they would not fit, the keys are made dense."""
     if points * size >= 2**62:
-        found = np.unique(keys)
+        distinct = np.unique(keys)
         for part in _pieces(len(keys)):
-            keys[part] = np.searchsorted(found, keys[part])
-        points = len(found)
+            keys[part] = np.searchsorted(distinct, keys[part])
+        points = len(distinct)
     return points * size
 
 

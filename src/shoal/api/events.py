@@ -144,24 +144,24 @@ def measure_events(
     if not 1 <= len(grains) <= MOST_GRAINS:
         raise UsageError(f"{len(grains)} granularities are asked for.", hint=f"At least 1 and at most {MOST_GRAINS}.")
     traces = read.traces(*grains[0], trees)
-    asked, note = _asked(known_records, traces)
+    asked, note = _asked_records(known_records, traces)
     rng = np.random.default_rng(seed)
-    found = unicity(traces, asked, seed=seed)
+    unicity_curve = unicity(traces, asked, seed=seed)
     people, points, longest = traces.n_people, traces.n_points, int(traces.lengths.max())
-    grid = [Grain(*_said(grains[0], time, places), points, found.curve)]
+    grid = [Grain(*_grain_words(grains[0], time, places), points, unicity_curve.curve)]
     del traces
     for at, grain in enumerate(grains[1:], start=1):
         if progress is not None:
             progress(0.5 + 0.5 * at / len(grains), "counting known records")
         one = read.traces(*grain, trees)
         curve = tuple(known(one, s, rng) for s in asked if s <= int(one.lengths.max()))
-        grid.append(Grain(*_said(grain, time, places), one.n_points, curve))
+        grid.append(Grain(*_grain_words(grain, time, places), one.n_points, curve))
         del one
-    shared = shared_sets(found.curve)
+    shared = shared_sets(unicity_curve.curve)
     records = most_known(stated) or 1
     further = {str(r): read.lowest(r, getattr(r, "records", records), *grains[0], trees) for r in wanted}
     return EventMeasurement(
-        *(source.name, person, time, places, read.rows, people, points, found, tuple(grid), shared),
+        *(source.name, person, time, places, read.rows, people, points, unicity_curve, tuple(grid), shared),
         longest=longest,
         further=further,
         **read.habits(),
@@ -194,11 +194,11 @@ def _widths(kinds: Mapping[str, str], time: str | None, given: Sequence[str] | N
     return tuple(given) if given else WIDTHS.get(kinds[time], (EXACT, NONE))
 
 
-def _said(grain: tuple[str, str], time: str | None, places: tuple[str, ...]) -> tuple[str | None, str | None]:
+def _grain_words(grain: tuple[str, str], time: str | None, places: tuple[str, ...]) -> tuple[str | None, str | None]:
     return (None if time is None else grain[0], grain[1] if places else None)
 
 
-def _asked(given: Sequence[int] | None, traces: Traces) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def _asked_records(given: Sequence[int] | None, traces: Traces) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """The numbers of known records; by default as many of 1 to 4 as anybody has."""
     if given is not None:
         if not given or any(isinstance(s, bool) or not isinstance(s, int) or s < 1 for s in given):

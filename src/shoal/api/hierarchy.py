@@ -106,7 +106,7 @@ def hierarchy(
     source = opened(table)
     source.schema.require(column)
     if source.only_aggregates:
-        source = _said(source, column)
+        source = _as_quasi(source, column)
     values, counts = source.values(column)
     there = values.is_valid().to_numpy(zero_copy_only=False)
     values, counts = values.drop_null(), counts[there]
@@ -123,7 +123,7 @@ def hierarchy(
     return ColumnLevels(column, made, tuple(preview(levels, counts, k=k)), findings, levels, records, k)
 
 
-def _said(table: Table, column: str) -> Table:
+def _as_quasi(table: Table, column: str) -> Table:
     """The table with the column named as quasi-identifying; refused where its values are identifiers by their number."""
     different, missing = table.numbers(column)
     if different > 1 and different == table.n_rows() - missing:

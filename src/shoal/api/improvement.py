@@ -116,13 +116,13 @@ class Improvement:
         """What these levels would publish, judged as a release is before it is written."""
         wanted = self.checked(levels)
         policy, base = self.policy, self.prepared.base
-        found = self._plan(wanted)
+        plan = self._plan(wanted)
         records, allowed = base.n_records, most_of(policy.suppress, base.n_records)
         limit = LOSS_LIMIT if policy.loss_limit is None else policy.loss_limit
-        if found is None:
+        if plan is None:
             return Tried(wanted, None, 1.0, records, records, allowed, 0, (), limit)
         try:
-            shown = shown_at(self.prepared, wanted, found)
+            shown = shown_at(self.prepared, wanted, plan)
         except InfeasibleError:
             return Tried(wanted, None, 1.0, records, records, allowed, 0, (), limit)
         k, verdicts = self._judged(shown)
@@ -136,7 +136,7 @@ class Improvement:
             allowed=allowed,
             classes=shown.released.n_classes,
             verdicts=verdicts,
-            loss_limit=limit if found.loss_name in ("loss", "ncp") else float("inf"),
+            loss_limit=limit if plan.loss_name in ("loss", "ncp") else float("inf"),
             shown=shown,
         )
 
@@ -246,7 +246,7 @@ def effect(improvement: Improvement, column: str, tried: Tried) -> Effect:
     if rest >= least:
         shown.append((POOLED, rest))
     shown = _fewer(shown)
-    return Effect(column, int((each > 0).sum()), tuple(pooled(_joined(each), least)), tuple(shown))
+    return Effect(column, int((each > 0).sum()), tuple(pooled(_join_bars(each), least)), tuple(shown))
 
 
 def _fewer(bars: list[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -258,7 +258,7 @@ def _fewer(bars: list[tuple[str, int]]) -> list[tuple[str, int]]:
     return [(p[0][0] if len(p) == 1 else f"{p[0][0]} … {p[-1][0]}", sum(n for _, n in p)) for p in parts]
 
 
-def _joined(each: npt.NDArray[Any]) -> list[int]:
+def _join_bars(each: npt.NDArray[Any]) -> list[int]:
     """At most sixty bars of as many neighbouring values each."""
     parts = np.array_split(each[each > 0], min(MOST_BARS, max(1, int((each > 0).sum()))))
     return [int(part.sum()) for part in parts]
@@ -341,8 +341,8 @@ def _before(prepared: Prepared, name: str, label: str | None, members: IntArray)
     rest = int((people > 0).sum()) - len(common)
     if not rest and [leaves[i] for i in common] in ([], [label]):
         return ""
-    said = ", ".join(str(leaves[i]) for i in common)
-    return f"{said} and {rest:,} more" if said and rest else said or f"{rest:,} values"
+    labels = ", ".join(str(leaves[i]) for i in common)
+    return f"{labels} and {rest:,} more" if labels and rest else labels or f"{rest:,} values"
 
 
 MOST = 3
@@ -455,7 +455,7 @@ def find_plans(
     policy = freed(prepared.policy, tuple(locked))
     asked, most = max(policy.smallest_class, 2), prepared.base.n_members
     sizes = [asked, *(k for k in SIZES if k != asked and k <= most)]
-    found: list[NamedPlan] = []
+    plans: list[NamedPlan] = []
     tried: list[tuple[int, float]] = []
     offers: tuple[Mapping[str, Any], ...] = ()
     problem, least = "", None
@@ -468,16 +468,16 @@ def find_plans(
         progress(i / len(sizes), f"searching for groups of {k}")
         try:
             plan, near = _plan(prepared, policy, k), Improvement(replace(prepared, policy=_at_size(policy, k)))
-            if any((p.levels, p.suppressed) == (plan.levels, plan.suppressed) for p in found):
+            if any((p.levels, p.suppressed) == (plan.levels, plan.suppressed) for p in plans):
                 continue  # that plan reaches this size, too
-            found.append(replace(plan, smallest=near.at(plan.levels).k or k))
-            tried += _beside(near, found[-1])
+            plans.append(replace(plan, smallest=near.at(plan.levels).k or k))
+            tried += _beside(near, plans[-1])
         except ShoalError as error:
             if k == asked and least is None:
                 problem = problem or error.message
         if best is not None:
-            best(Plans(asked, named(found, asked), least, tuple(tried), offers, problem, prepared.guessed))
-    return Plans(asked, named(found, asked), least, tuple(tried), offers, problem, prepared.guessed)
+            best(Plans(asked, named(plans, asked), least, tuple(tried), offers, problem, prepared.guessed))
+    return Plans(asked, named(plans, asked), least, tuple(tried), offers, problem, prepared.guessed)
 
 
 def _least(prepared: Prepared, policy: Policy) -> NamedPlan | None:
@@ -485,13 +485,13 @@ def _least(prepared: Prepared, policy: Policy) -> NamedPlan | None:
     if policy.method == "probabilistic":
         return None
     decision = decide(replace(prepared, policy=policy))
-    gone, said = decision.suppressed(prepared.base), " ".join(n for n in decision.notes if n.startswith("Objective: "))
+    gone, sentences = decision.suppressed(prepared.base), " ".join(n for n in decision.notes if n.startswith("Objective: "))
     name = "best for its use" if policy.objective else "least loss" if policy.method == "best" else "as the policy says"
     levels = dict(decision.levels)
     smallest = int(facts_of_counts(decision.released, asked=()).k)
     plan = NamedPlan(policy.smallest_class, levels, float(decision.loss), gone, prepared.base.n_records, name, decision.proven)
     rows = () if levels else sample_rows(prepared, decision, policy.smallest_class)
-    return replace(plan, smallest=smallest, says=said, rows=rows)
+    return replace(plan, smallest=smallest, says=sentences, rows=rows)
 
 
 def _plan(prepared: Prepared, policy: Policy, k: int) -> NamedPlan:

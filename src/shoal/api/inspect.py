@@ -132,10 +132,10 @@ def _declared_missing(column: Column, values: pa.Array) -> tuple[str, ...]:
     if not column.user_missing:
         return ()
     held = zip(values.to_pylist(), canonical_text(values).to_pylist(), strict=True)
-    return tuple(text for value, text in held if any(_declared(value, said) for said in column.user_missing))
+    return tuple(text for value, text in held if any(_is_declared(value, rule) for rule in column.user_missing))
 
 
-def _declared(value: Any, said: object) -> bool:
+def _is_declared(value: Any, said: object) -> bool:
     if isinstance(said, tuple):
         low, high = said
         return bool(low <= value <= high)
@@ -170,8 +170,8 @@ class Sanity:
     rate: float
 
     def to_json(self) -> dict[str, object]:
-        found = [one.to_json() for one in self.found]
-        return {"rules": self.rules, "found": found, "records": self.records, "rate": self.rate}
+        impossible = [one.to_json() for one in self.found]
+        return {"rules": self.rules, "found": impossible, "records": self.records, "rate": self.rate}
 
 
 def check_sanity(
@@ -213,9 +213,9 @@ def check_sanity(
             filled[i] += (wrong | np.logical_and.reduce([np.isfinite(columns[n]) for n in rule.columns])).sum()
     whole = [np.concatenate(parts) if parts else np.zeros(0, dtype=bool) for parts in broken]
     kept = [i for i, rule in enumerate(rules) if rule.asked or whole[i].sum() <= MISLED * filled[i]]
-    found = tuple(Impossible(rules[i].what, rules[i].columns, int(whole[i].sum())) for i in kept if whole[i].any())
+    impossible = tuple(Impossible(rules[i].what, rules[i].columns, int(whole[i].sum())) for i in kept if whole[i].any())
     spoiled = int(np.logical_or.reduce([whole[i] for i in kept]).sum()) if kept else 0
-    return Sanity(len(kept), found, spoiled, spoiled / rows if rows else 0.0)
+    return Sanity(len(kept), impossible, spoiled, spoiled / rows if rows else 0.0)
 
 
 def _written_dates(facts: Sequence[ColumnFacts]) -> tuple[list[str], list[str], list[str]]:
@@ -395,21 +395,21 @@ def inspect(
     both = zip(facts, find_columns(facts), strict=True)
     classed = [_with_class(made, identifier_class(one, made)) for one, made in both]
     classed = by_numbers(source, records) if source.only_aggregates else classed
-    found, compared = tuple(_as_said(made, source.schema) for made in classed), True
+    findings, compared = tuple(_as_said(made, source.schema) for made in classed), True
     if rows is not None:
-        found, compared = with_dependencies(found, rows)
+        findings, compared = with_dependencies(findings, rows)
     counted = (
-        source if whole is None else open_source(_decoded(whole)).with_roles(unit=source.schema.unit, weight=source.schema.weight)
+        source if whole is None else open_source(_decode(whole)).with_roles(unit=source.schema.unit, weight=source.schema.weight)
     )
-    together, k, unique, notes = _together(counted, found)
-    notes += _written_with_signs(found)
+    together, k, unique, notes = _together(counted, findings)
+    notes += _written_with_signs(findings)
     notes += () if compared else ("Too many columns to compare all: some that follow from others may not be marked.",)
     read = _reading(source)
-    sane = check_sanity(counted, facts, found, rules, today)
-    return Inspection(source.name, source.engine, records, found, together, k, unique, notes, read, sane)
+    sane = check_sanity(counted, facts, findings, rules, today)
+    return Inspection(source.name, source.engine, records, findings, together, k, unique, notes, read, sane)
 
 
-def _decoded(table: Any) -> Any:
+def _decode(table: Any) -> Any:
     """A table with the values in the place of dictionaries."""
     types = [t.value_type if pa.types.is_dictionary(t) else t for t in table.schema.types]
     return table.cast(pa.schema(list(zip(table.column_names, types, strict=True))))
@@ -446,8 +446,8 @@ def first_look(table: Table) -> Inspection:
     """What each column is, as :func:`inspect` finds it; without what takes longest: sets that identify, HIPAA."""
     records, whole = _rows(table)
     facts, rows = table_facts(table, records, whole=whole)
-    found, _ = with_dependencies(tuple(_as_said(made, table.schema) for made in find_columns(facts)), rows)
-    return Inspection(table.name, table.engine, records, found, (), None, None, (), _reading(table))
+    findings, _ = with_dependencies(tuple(_as_said(made, table.schema) for made in find_columns(facts)), rows)
+    return Inspection(table.name, table.engine, records, findings, (), None, None, (), _reading(table))
 
 
 def _reading(table: Table) -> dict[str, Any]:
@@ -466,7 +466,7 @@ def _rows(table: Table) -> tuple[int, pa.Table | None]:
 
 def by_numbers(table: Table, records: int) -> list[ColumnFinding]:
     """Findings where only aggregates may be read: columns without a role are not looked at, their values may be identifiers."""
-    found: list[ColumnFinding] = []
+    findings: list[ColumnFinding] = []
     for column in table.schema.columns:
         role = table.schema.roles.get(column.name)
         if role in (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE) and column.name != table.schema.unit:
@@ -474,14 +474,14 @@ def by_numbers(table: Table, records: int) -> list[ColumnFinding]:
             missing = int(sizes[-1]) if values.null_count else 0
             held = len(values) - (1 if missing else 0)
             facts = facts_of(column, values.slice(0, held), np.asarray(sizes[:held]), missing, records)
-            found += find_columns([facts])
+            findings += find_columns([facts])
             continue
         distinct, missing = table.numbers(column.name)
         alone = distinct > 1 and distinct >= records - missing
         reason = "every record has another value" if alone else "not looked at; taken for one that others may know"
         suggested = Role.DIRECT if alone else Role.QUASI
-        found.append(ColumnFinding(column.name, column.kind, distinct, missing, suggested, f"{reason} (only aggregates)", 0.3))
-    return found
+        findings.append(ColumnFinding(column.name, column.kind, distinct, missing, suggested, f"{reason} (only aggregates)", 0.3))
+    return findings
 
 
 def _as_said(made: ColumnFinding, schema: Schema) -> ColumnFinding:
@@ -516,7 +516,7 @@ def _together(
     names = tuple(sorted((c.name for c in quasi), key=lambda n: order[n]))
     person = next((c.name for c in columns if c.mark == "unit"), None)
     try:
-        found = measure(table, quasi=names, sensitive=(), unit=person)
+        measured = measure(table, quasi=names, sensitive=(), unit=person)
     except MemoryBudgetError:
         return (), None, None, (*notes, "Too many combinations to count here: name fewer columns and measure them.")
-    return tuple(found.worst_subsets(3)), found.k, found.unique, notes
+    return tuple(measured.worst_subsets(3)), measured.k, measured.unique, notes

@@ -58,11 +58,11 @@ class Link:
         return Path(path)
 
     def to_json(self) -> dict[str, object]:
-        told = self.linked.to_json()
+        content = self.linked.to_json()
         if self.quality is not None and self.quality_with_possible is not None:
-            told["quality"] = self.quality.to_json()
-            told["quality_with_possible"] = self.quality_with_possible.to_json()
-        return told
+            content["quality"] = self.quality.to_json()
+            content["quality_with_possible"] = self.quality_with_possible.to_json()
+        return content
 
 
 def link(
@@ -123,12 +123,12 @@ def link(
     elif rename:
         raise UsageError("columns are renamed in the second table, and there is none.", hint="Name it, or leave rename out.")
     weights = model if model is None or isinstance(model, Model) else Model.read(model)
-    found = link_records(records, split=split, model=weights, match=match, possible=possible, one_to_one=one_to_one, seed=seed)
+    linked = link_records(records, split=split, model=weights, match=match, possible=possible, one_to_one=one_to_one, seed=seed)
     ids = None if id is None else ours[id], None if id is None or theirs is None else theirs[id]
     if truth is None:
-        return Link(found, *ids)
+        return Link(linked, *ids)
     known = [*ours[truth], *(theirs[truth] if theirs is not None else [])]
-    return Link(found, *ids, found.quality(known), found.quality(known, with_possible=True))
+    return Link(linked, *ids, linked.quality(known), linked.quality(known, with_possible=True))
 
 
 def encode(
@@ -189,10 +189,10 @@ class EncodedLink:
     def pairs(self) -> list[dict[str, Any]]:
         """The pairs, most similar first."""
         ids = self._ids
-        found = self.found
-        rows = zip(found.left, found.right, found.dice, found.decision, strict=True)
-        told = [{"left": ids[a], "right": ids[b], "decision": str(d), "similarity": round(float(s), 4)} for a, b, s, d in rows]
-        return sorted(told, key=lambda pair: (-pair["similarity"], pair["left"], pair["right"]))
+        linked = self.found
+        rows = zip(linked.left, linked.right, linked.dice, linked.decision, strict=True)
+        listed = [{"left": ids[a], "right": ids[b], "decision": str(d), "similarity": round(float(s), 4)} for a, b, s, d in rows]
+        return sorted(listed, key=lambda pair: (-pair["similarity"], pair["left"], pair["right"]))
 
     def people(self, earlier: str | Path | None = None) -> list[dict[str, str]]:
         """For every record a new random pseudonym, the same for records that match; ordered by it, so that nothing shows.

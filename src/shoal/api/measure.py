@@ -71,8 +71,8 @@ def population_and_presence(
     if rule is MissingPolicy.DROP:
         theirs = class_members(other, everybody, needed=False)
         counts, everybody = drop_missing(counts, who), drop_missing(everybody, theirs)
-    found = presence(counts, everybody)
-    return found.people, found
+    present = presence(counts, everybody)
+    return present.people, present
 
 
 def sample_estimates(counts: ClassCounts, size: int | None) -> dict[str, Any] | None:
@@ -83,8 +83,8 @@ def sample_estimates(counts: ClassCounts, size: int | None) -> dict[str, Any] | 
     from shoal.prediction.population.uniques import population  # loads scipy
 
     sizes, numbers = np.unique(counts.sizes, return_counts=True)
-    found = population({int(s): int(n) for s, n in zip(sizes, numbers, strict=True)}, size)
-    return found.to_json()
+    estimate = population({int(s): int(n) for s, n in zip(sizes, numbers, strict=True)}, size)
+    return estimate.to_json()
 
 
 def subpopulation_sizes(
@@ -118,14 +118,14 @@ def repeating_ids(table: Table, besides: Collection[str] = ()) -> Repeating | No
     if not first or len(first[0]) == 0:
         return None
     counted = [pc.drop_null(cells).value_counts() for cells in first]
-    if all(len(found) == len(cells) - cells.null_count for cells, found in zip(first, counted, strict=True)):
+    if all(len(distinct) == len(cells) - cells.null_count for cells, distinct in zip(first, counted, strict=True)):
         return None  # no value stands twice
 
     from shoal.find import ColumnFacts, find_columns  # the words of all topics: a small table is measured sooner without
 
     facts = []
-    for column, cells, found in zip(known, first, counted, strict=True):
-        values, sizes = found.field("values"), to_numpy(found.field("counts"))
+    for column, cells, distinct in zip(known, first, counted, strict=True):
+        values, sizes = distinct.field("values"), to_numpy(distinct.field("counts"))
         texts = [str(t) for t in canonical_text(values).to_pylist()]
         rows = len(cells)
         facts.append(ColumnFacts(column.name, column.kind, texts, sizes, rows, cells.null_count, len(values), column.note))
@@ -142,10 +142,10 @@ FEWEST, MOST = 3, 100_000
 
 def in_written_order(counts: ClassCounts) -> ClassCounts:
     """The counts, with the orders of written amounts."""
-    found = {name: order for name, s in counts.sensitive.items() if not s.order and (order := written_order(s))}
-    if not found:
+    orders = {name: order for name, s in counts.sensitive.items() if not s.order and (order := written_order(s))}
+    if not orders:
         return counts
-    return replace(counts, sensitive={n: replace(s, order=found.get(n, s.order)) for n, s in counts.sensitive.items()})
+    return replace(counts, sensitive={n: replace(s, order=orders.get(n, s.order)) for n, s in counts.sensitive.items()})
 
 
 def written_order(sensitive: SensitiveCounts) -> tuple[str, ...]:

@@ -74,11 +74,11 @@ class Measurement(Figures):
     @property
     def notes(self) -> list[str]:
         """What the reader must know to use the numbers; first of all, whether a row is a person."""
-        said = super().notes
+        lines = super().notes
         if self.count is not None:  # the first note takes rows for people
-            said = [f"Each row stands for as many people as column '{self.count}' says.", *said[1:]]
-        said = said if self.impact is None else [*said, self.impact.sentence]
-        return said if self.repeating is None else [self.repeating.sentence, *said]
+            lines = [f"Each row stands for as many people as column '{self.count}' says.", *lines[1:]]
+        lines = lines if self.impact is None else [*lines, self.impact.sentence]
+        return lines if self.repeating is None else [self.repeating.sentence, *lines]
 
     def with_impact(self, weights: Mapping[str, float]) -> Measurement:
         """The same with what each sensitive column is worth: chance times impact, in the notes, the JSON and the report.
@@ -88,10 +88,14 @@ class Measurement(Figures):
         return replace(self, impact=impact(self.counts, weights))
 
     def to_json(self) -> dict[str, object]:
-        found = self.repeating
+        repeating = self.repeating
         out = super().to_json() | ({} if self.impact is None else {"impact": self.impact.to_json()})
         out |= {} if self.state is None else {"state": self.state}
-        return out if found is None else out | {"repeating_id": {"column": found.column, "ids": found.ids, "rows": found.rows}}
+        return (
+            out
+            if repeating is None
+            else out | {"repeating_id": {"column": repeating.column, "ids": repeating.ids, "rows": repeating.rows}}
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "source": None}
@@ -109,10 +113,10 @@ class Measurement(Figures):
             return _coarser(self.counts, self.members, columns)
         if self.source is None:
             return super().recount(columns)
-        found: ClassCounts = self.source.count(tuple(columns), unit=self.base.unit)
-        if found.n_records != self.base.n_records:
+        counts: ClassCounts = self.source.count(tuple(columns), unit=self.base.unit)
+        if counts.n_records != self.base.n_records:
             raise other_rows()
-        return found
+        return counts
 
     def _affordable(self) -> int:
         if self.counts.adds_up:
@@ -201,9 +205,9 @@ def classes_of(batch: pa.RecordBatch, counts: ClassCounts) -> IntArray:
     codes = []
     for j, name in enumerate(counts.columns):
         categories = counts.categories[j]
-        found = pc.index_in(batch.column(name).cast(categories.type), value_set=categories)
+        places = pc.index_in(batch.column(name).cast(categories.type), value_set=categories)
         codes.append(
-            np.concatenate((counts.codes[j], np.nan_to_num(found.to_numpy(zero_copy_only=False), nan=-1).astype(np.int32)))
+            np.concatenate((counts.codes[j], np.nan_to_num(places.to_numpy(zero_copy_only=False), nan=-1).astype(np.int32)))
         )
     grouping = group_codes(codes)
     n = counts.n_classes

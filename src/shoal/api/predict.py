@@ -164,16 +164,16 @@ def ask_singletons(**options: Unpack[SingletonsOptions]) -> Prediction:
     if options.get("place") is not None or options.get("attributes") is not None:
         return _in_place(what, options)
     known = _distribution(options)
-    found = prediction.singletons(known, size)
-    more = {name: value for name, value in found.to_json().items() if name not in found.mean.to_json()}
+    answer = prediction.singletons(known, size)
+    more = {name: value for name, value in answer.to_json().items() if name not in answer.mean.to_json()}
     if options.get("sizes"):
-        more["in_groups_of"] = {str(j): found.in_groups_of(j).value for j in range(1, options["sizes"] + 1)}
+        more["in_groups_of"] = {str(j): answer.in_groups_of(j).value for j in range(1, options["sizes"] + 1)}
     if options.get("law"):
-        more |= {"pmf": found.pmf(), "interval": found.interval()}
+        more |= {"pmf": answer.pmf(), "interval": answer.interval()}
     if options.get("best"):
         at, most = prediction.largest_mean(known)
         more["best"] = {"group_size": at, "mean": most}
-    return Prediction(what, found.mean, more, partial(chart_of, "singletons_curve", known, size))
+    return Prediction(what, answer.mean, more, partial(chart_of, "singletons_curve", known, size))
 
 
 def _in_place(what: str, options: SingletonsOptions) -> Prediction:
@@ -243,8 +243,8 @@ def ask_interval(**options: Unpack[IntervalOptions]) -> Prediction:
     values = _values(options)
     draw = partial(chart_of, "interval_curve", values, size, origin=origin, width=options.get("width"))
     if target is not None:
-        found, share = prediction.width_for(values, size, target, origin=origin)
-        exact = Estimate.exact(found, method="bisection over exact shares", share=share)
+        widest, share = prediction.width_for(values, size, target, origin=origin)
+        exact = Estimate.exact(widest, method="bisection over exact shares", share=share)
         return Prediction(f"width for a share of at most {written(target)}", exact, {}, draw)
     step = needed(options, "width", hint="Or target, for the width that a share of unique people needs.")
     answer = prediction.interval_singletons(values, step, size, origin=origin, method=options.get("method", "exact"))
@@ -359,12 +359,12 @@ def ask_zipf(**options: Unpack[ZipfOptions]) -> Prediction:
     law = laws[0]
     answer = prediction.expected_share(law, people, records, k=k)
     if beyond:
-        said = f"The law was fitted to {law.d - beyond:,} places and carried on to {law.d:,}: an extrapolation."
-        answer = replace(answer, grade="C", notes=(*answer.notes, said))
+        note = f"The law was fitted to {law.d - beyond:,} places and carried on to {law.d:,}: an extrapolation."
+        answer = replace(answer, grade="C", notes=(*answer.notes, note))
     more |= zipf_thresholds(law, people, records, k)
     limit = options.get("limit")
     if limit is not None:
-        allowed = {name: prediction.pseudonym_life(one, people, limit, k=k) for name, one in _named(laws).items()}
+        allowed = {name: prediction.pseudonym_life(one, people, limit, k=k) for name, one in _name_laws(laws).items()}
         more["records_allowed"] = allowed if len(laws) > 1 else allowed["law"]
     what = f"expected share of people in cells with fewer than {k}"
     if len(asked) > 1 or len(laws) > 1:
@@ -375,12 +375,12 @@ def ask_zipf(**options: Unpack[ZipfOptions]) -> Prediction:
     return Prediction(what, answer, more, places, partial(_renewal_curve, laws, people, asked, k, limit))
 
 
-def _named(laws: Sequence[prediction.Zipf]) -> dict[str, prediction.Zipf]:
+def _name_laws(laws: Sequence[prediction.Zipf]) -> dict[str, prediction.Zipf]:
     return {"law" if len(laws) == 1 else f"exponent {law.c:g}": law for law in laws}
 
 
 def _shares(laws: Sequence[prediction.Zipf], people: int, asked: tuple[int, ...], k: int) -> list[dict[str, Any]]:
-    named = _named(laws).items()
+    named = _name_laws(laws).items()
     return [
         {"records": s, **{n: prediction.expected_share(z, people, s, k=k).value for n, z in named}} for s in record_steps(asked)
     ]

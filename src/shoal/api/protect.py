@@ -52,17 +52,17 @@ def protect(frame: Source, **options: Unpack[PolicyOptions]) -> Release:
     >>> r.to_pandas().groupby(["age", "sex"]).size().min() >= 3
     np.True_
     """
-    said: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
-    rest = said.pop("rest", None)
+    roles: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+    rest = roles.pop("rest", None)
     if rest not in (None, "drop", "quasi"):
         raise UsageError(f"rest={rest!r} is not known.", hint='Use rest="quasi" or rest="drop", or leave it out.')
-    if "qi" in said:
-        said["quasi"] = quasi_of(said.get("quasi"), said.pop("qi"))
-    if not said.keys() & {"k", "require", "preset"}:
-        said["k"] = K
+    if "qi" in roles:
+        roles["quasi"] = quasi_of(roles.get("quasi"), roles.pop("qi"))
+    if not roles.keys() & {"k", "require", "preset"}:
+        roles["k"] = K
     frame = _whole(frame)
-    said |= _roles(opened(frame), said, rest)
-    return anonymize(frame, format="parquet", **said)
+    roles |= _roles(opened(frame), roles, rest)
+    return anonymize(frame, format="parquet", **roles)
 
 
 def _whole(frame: Source) -> Source:
@@ -80,21 +80,21 @@ def _roles(table: Table, said: Mapping[str, Any], rest: str | None) -> dict[str,
     open_ = [n for n in table.schema.names if n not in named]
     said_rest = {} if rest is None else {"rest": rest}
     if not open_ or (rest and said.get("quasi") is not None):
-        return _added(roles, {}) | said_rest
-    found = [c for c in _found(table) if c.name in open_]
+        return _add_columns(roles, {}) | said_rest
+    open_columns = [c for c in _find_columns(table) if c.name in open_]
     if said.get("quasi") is not None:
-        _no_further_quasi([c.name for c in found if c.role is Role.QUASI])
-    open_now = [c for c in found if c.role is Role.UNDECIDED]
+        _no_further_quasi([c.name for c in open_columns if c.role is Role.QUASI])
+    open_now = [c for c in open_columns if c.role is Role.UNDECIDED]
     if open_now and rest is None:
         raise undecided(table.schema, [c.name for c in open_now], {c.name: c.reason for c in open_now})
-    marks = {c.mark: c.name for c in found if c.mark and said.get(c.mark) is None}
-    guessed = {role: [c.name for c in found if c.role.value == role and c.name not in marks.values()] for role in ROLES}
-    told = [f"{role}: {', '.join(some)}" for role, some in (*guessed.items(), *((m, [n]) for m, n in marks.items())) if some]
-    warnings.warn(f"roles were guessed, check them: {'; '.join(told)}.", ShoalWarning, stacklevel=3)
-    return {**_added(roles, guessed), **marks, **said_rest, "found": {role: some for role, some in guessed.items() if some}}
+    marks = {c.mark: c.name for c in open_columns if c.mark and said.get(c.mark) is None}
+    guessed = {role: [c.name for c in open_columns if c.role.value == role and c.name not in marks.values()] for role in ROLES}
+    lines = [f"{role}: {', '.join(some)}" for role, some in (*guessed.items(), *((m, [n]) for m, n in marks.items())) if some]
+    warnings.warn(f"roles were guessed, check them: {'; '.join(lines)}.", ShoalWarning, stacklevel=3)
+    return {**_add_columns(roles, guessed), **marks, **said_rest, "found": {role: some for role, some in guessed.items() if some}}
 
 
-def _found(table: Table) -> list[ColumnFinding]:
+def _find_columns(table: Table) -> list[ColumnFinding]:
     records = table.n_rows()
     if records == 0:
         raise EmptyTableError("the frame has no rows.", hint="Check the filter that left nothing.")
@@ -110,7 +110,7 @@ def _no_further_quasi(further: list[str]) -> None:
         )
 
 
-def _added(roles: Mapping[str, Any], more: Mapping[str, list[str]]) -> dict[str, Any]:
+def _add_columns(roles: Mapping[str, Any], more: Mapping[str, list[str]]) -> dict[str, Any]:
     """The roles with further columns; a role given as a mapping (columns with their rules) stays one."""
     both: dict[str, Any] = {}
     for role, given in roles.items():

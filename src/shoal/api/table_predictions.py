@@ -53,8 +53,8 @@ def doubts_of(source: Table, weight: str | None = None, cluster: str | None = No
     named = [name for name in rest if any(pattern.fullmatch(name) for pattern in covered)]
     if not named:
         return ""
-    said = f"By its name, column '{named[0]}' describes a sampling design, so grade C."
-    return f"{said} {ONE_BY_ONE} Name it: --weight, --cluster."
+    doubt = f"By its name, column '{named[0]}' describes a sampling design, so grade C."
+    return f"{doubt} {ONE_BY_ONE} Name it: --weight, --cluster."
 
 
 def sampling_design(
@@ -83,7 +83,7 @@ def sampling_design(
     return Design.of(of_class, people, weight=heavy, cluster=home)
 
 
-def _said(weight: str | None, cluster: str | None) -> str:
+def _describe_sampling(weight: str | None, cluster: str | None) -> str:
     """The sampling for which the intervals hold."""
     parts = [f"chances of one over '{weight}'"] if weight is not None else ["equal chances"]
     parts += [f"whole clusters, named by '{cluster}', of which everybody is in the sample"] if cluster is not None else []
@@ -117,10 +117,10 @@ def count_table_classes(
 
 def ordered_codes(counts: ClassCounts) -> list[IntArray]:
     """For each column a code per class: numbers and dates by their order, texts from common to rare; a missing value is -1."""
-    return [_ordered(counts, j) for j in range(len(counts.columns))]
+    return [_order_of(counts, j) for j in range(len(counts.columns))]
 
 
-def _ordered(counts: ClassCounts, j: int) -> IntArray:
+def _order_of(counts: ClassCounts, j: int) -> IntArray:
     codes = np.asarray(counts.codes[j], dtype=np.int64)
     rank = _rank(counts.categories[j], np.bincount(codes[codes >= 0], weights=counts.sizes[codes >= 0]))
     out: IntArray = np.where(codes >= 0, rank[np.maximum(codes, 0)], -1)
@@ -218,15 +218,15 @@ def table_population(
     plain = prediction.population(counts.sizes, people, cells=cells)
     codes, one_row = ordered_codes(counts), count is None and (unit or source.schema.unit) is None
     design = None if plain.sample_size == people else sampling_design(source, counts, people, weight, cluster, one_row=one_row)
-    found = prediction.population_risk(codes, counts.sizes, people, model=model, seed=seed, design=design)
+    risk = prediction.population_risk(codes, counts.sizes, people, model=model, seed=seed, design=design)
     if design is not None:
         match = match_by_design(plain.sample_uniques, design) if plain.sample_uniques else None
-        plain = replace(plain, match=match, models=(), notes=(_said(weight, cluster), *plain.notes[1:]))
+        plain = replace(plain, match=match, models=(), notes=(_describe_sampling(weight, cluster), *plain.notes[1:]))
     if calibrated and design is not None:
         raise UsageError("subsamples cannot be drawn by weights or clusters.", hint="Leave out --calibrate.")
     if calibrated:
-        found = calibrate(codes, found, seed=seed)
-    values = {f.name: getattr(found, f.name) for f in fields(prediction.PopulationRisk)}
+        risk = calibrate(codes, risk, seed=seed)
+    values = {f.name: getattr(risk, f.name) for f in fields(prediction.PopulationRisk)}
     fitted = TableRisk(**values, counts=counts, source=source if count is None else None)  # a row of counts is not a record
     uniques = fitted.population_uniques
     if plain.uniques is not None:
@@ -271,14 +271,14 @@ def with_pilot(
     out.links = []
     codes = []
     for j, (name, question) in enumerate(q.questions.items()):
-        found, labels, ordered = _answers(counts, j, question)
-        answers = int(found.max()) + 1
+        coded, labels, ordered = _answers(counts, j, question)
+        answers = int(coded.max()) + 1
         if answers > question.answers + int(_some_missing(counts, j)):
             raise UsageError(
                 f"question '{name}' has {question.answers} answers, but the pilot has {answers}.",
                 hint="Band the column of the pilot as the question is asked, or describe the question as it was asked there.",
             )
-        people = np.bincount(found, weights=counts.sizes)
+        people = np.bincount(coded, weights=counts.sizes)
         out.questions[name] = replace(
             question,
             p=people / people.sum(),
@@ -287,7 +287,7 @@ def with_pilot(
             ordered=question.ordered or ordered,
             kappa_range=None,
         )
-        codes.append(found)
+        codes.append(coded)
     out.pilot = Pilot.of(codes, counts.sizes, q.population, model=model, design=doubts_of(source))
     if out.pilot.joint is not None and len(codes) > 1:
         out.link(*out.questions, joint=out.pilot.joint)
@@ -376,10 +376,10 @@ class _Places:
 
 def ask_zipf_table(options: Mapping[str, Any]) -> Prediction:
     """The question of :func:`shoal.api.predict.ask_zipf`, from a table that has a row per visit."""
-    source, column = _opened(options["table"])
+    source, column = _open_places(options["table"])
     unit, time = options.get("unit"), options.get("time")
-    found = _places(source, column, unit, time)
-    people = options.get("people") or found.people
+    places = _places(source, column, unit, time)
+    people = options.get("people") or places.people
     if people is None:
         raise UsageError("zipf needs people.", hint="Give people=…, or the column that names them: unit=….")
     k, asked = options.get("k", 2), record_counts(options.get("records", 1))
@@ -387,13 +387,13 @@ def ask_zipf_table(options: Mapping[str, Any]) -> Prediction:
     per_row = options.get("records_per_row") or 1
     if per_row < 1:
         raise UsageError("a row holds at least one record.", hint="Two for a trip with its beginning and end.")
-    fitted = prediction.fit_zipf(found.counts, method=options.get("fit", "mle"))
+    fitted = prediction.fit_zipf(places.counts, method=options.get("fit", "mle"))
     law = _law(fitted, options.get("places"))
-    seen = prediction.Distribution.counts(found.counts)
+    seen = prediction.Distribution.counts(places.counts)
     rng = np.random.default_rng(options.get("seed", 0))
-    tested = _tested(found, rng)
+    tested = _test_independence(places, rng)
     answer = _answer(law, fitted, tested, people, records * per_row, k)
-    rows = _shares(law, seen if law.d == fitted.places else None, found, people, per_row, k, rng, record_steps(asked))
+    rows = _shares(law, seen if law.d == fitted.places else None, places, people, per_row, k, rng, record_steps(asked))
     more: dict[str, Any] = {
         "fit": {"exponent": fitted.c, "places": fitted.places, "r2": fitted.r2, "ks": fitted.ks, "method": fitted.method},
         **zipf_thresholds(law, people, records * per_row, k),
@@ -404,9 +404,9 @@ def ask_zipf_table(options: Mapping[str, Any]) -> Prediction:
     if limit is not None:
         more["records_allowed"] = prediction.pseudonym_life(law, people, limit, k=k) // per_row
     more["shares"] = rows
-    notes = _notes(options, found, fitted, tested, people)
+    notes = _notes(options, places, fitted, tested, people)
     what = f"expected share of people in cells with fewer than {k}"
-    drawn = partial(chart_of, "places_by_rank", found.counts, law, people, records * per_row, k)
+    drawn = partial(chart_of, "places_by_rank", places.counts, law, people, records * per_row, k)
     return Prediction(
         what,
         replace(answer, notes=(*answer.notes, *notes)),
@@ -416,7 +416,7 @@ def ask_zipf_table(options: Mapping[str, Any]) -> Prediction:
     )
 
 
-def _opened(given: Any) -> tuple[Table, str]:
+def _open_places(given: Any) -> tuple[Table, str]:
     """The table and its column of places: ``FILE:column``, or a pair of both."""
     if isinstance(given, tuple) and len(given) == 2:
         source, column = given
@@ -478,8 +478,8 @@ def _law(fitted: prediction.ZipfFit, places: int | None) -> prediction.Zipf:
 
 def _answer(law: prediction.Zipf, fitted: prediction.ZipfFit, tested: Dependence | None, people: int, s: int, k: int) -> Estimate:
     """The share by the fitted law. Grade C where the law is stretched, fits badly, or its independence is refuted."""
-    found = prediction.expected_share(law, people, s, k=k)
-    notes, grade = list(found.notes), "B"
+    share = prediction.expected_share(law, people, s, k=k)
+    notes, grade = list(share.notes), "B"
     if law.d > fitted.places:
         grade = "C"
         notes.append(f"{law.d:,} places by the law fitted to {fitted.places:,}: nothing in the table bears it out")
@@ -492,11 +492,11 @@ def _answer(law: prediction.Zipf, fitted: prediction.ZipfFit, tested: Dependence
             f"records of a person depend on each other (information {written(tested.information, 3)} nats, "
             f"{written(tested.null, 3)} if they did not), which the law does not know: go by what is measured"
         )
-    method = f"{found.method}, law fitted to the table"
-    return replace(found, grade=cast("Grade", grade), method=method, notes=tuple(notes))
+    method = f"{share.method}, law fitted to the table"
+    return replace(share, grade=cast("Grade", grade), method=method, notes=tuple(notes))
 
 
-def _tested(found: _Places, rng: np.random.Generator) -> Dependence | None:
+def _test_independence(found: _Places, rng: np.random.Generator) -> Dependence | None:
     """Independence of consecutive places (of two random records of a person where the order is not known)."""
     if found.sequences is None:
         return None

@@ -169,7 +169,7 @@ def _needed_by(rule: Rule, table: Table, column: str, *, at_level: bool) -> tupl
     return few, None
 
 
-def _ranked(name: str) -> Builder:
+def _by_ranks(name: str) -> Builder:
     """A technique that takes the numbers of a column by their ranks."""
 
     def build(table: Table, column: str, words: Settings, folder: Path) -> Step:
@@ -211,7 +211,7 @@ def _noise(table: Table, column: str, words: Settings, folder: Path) -> Step:
     return noise_of(column, Spread.of(_numbers(table, (column,)), (column,)), **words)
 
 
-def _correlated(table: Table, column: str, words: Settings, folder: Path) -> Step:
+def _correlated_noise(table: Table, column: str, words: Settings, folder: Path) -> Step:
     columns = (column, *words.pop("others"))
     return CorrelatedNoise.fit(_numbers(table, columns), columns, **words)
 
@@ -224,13 +224,13 @@ def _numbers(table: Table, columns: tuple[str, ...]) -> Iterator[pa.Table]:
 
 BUILDERS: dict[str, Builder] = {
     "generalize": _generalize,
-    "quantiles": _ranked("quantile_transform"),
-    "groups": _ranked("microaggregate_1d"),
-    "top_bottom": _ranked("top_bottom"),
+    "quantiles": _by_ranks("quantile_transform"),
+    "groups": _by_ranks("microaggregate_1d"),
+    "top_bottom": _by_ranks("top_bottom"),
     "rare": _rare,
     "pram": _pram,
     "noise": _noise,
-    "correlated_noise": _correlated,
+    "correlated_noise": _correlated_noise,
 }
 """Techniques that look at the data: their settings are those of the functions of :mod:`shoal.transform`."""
 
@@ -250,15 +250,15 @@ def _least(words: Mapping[str, object]) -> int:
 
 def _substantive(table: Table, column: str) -> Counted:
     """Those of the values that are not declared missing: what is calculated or exchanged."""
-    return _undeclared(table, column, *table.few_values(column))
+    return _without_declared(table, column, *table.few_values(column))
 
 
 def _substantive_batches(table: Table, column: str, least: int = 1) -> Iterator[Counted]:
     """As :func:`_substantive`, some at a time."""
-    return (_undeclared(table, column, values, counts) for values, counts in table.value_batches(column, least=least))
+    return (_without_declared(table, column, values, counts) for values, counts in table.value_batches(column, least=least))
 
 
-def _undeclared(table: Table, column: str, values: pa.Array, counts: IntArray) -> Counted:
+def _without_declared(table: Table, column: str, values: pa.Array, counts: IntArray) -> Counted:
     stays = pc.invert(is_code(values, table.schema[column].user_missing))
     return values.filter(stays), counts[stays.to_numpy(zero_copy_only=False)]
 
@@ -340,10 +340,10 @@ class Transformed:
 
     def to_json(self) -> dict[str, object]:
         done, steps = self.done, []
-        for step, said in zip(self.plan.steps, self.guarantees, strict=True):
+        for step, sentences in zip(self.plan.steps, self.guarantees, strict=True):
             changed = None if done is None else {c: done.changed[c] for c in step.columns}
-            about = {"kind": step.kind, "columns": list(step.columns), "changed": changed, "truthful": said.truthful}
-            steps.append({**about, "keeps": said.keeps, "loses": said.loses})
+            about = {"kind": step.kind, "columns": list(step.columns), "changed": changed, "truthful": sentences.truthful}
+            steps.append({**about, "keeps": sentences.keeps, "loses": sentences.loses})
         out: dict[str, object] = {"truthful": self.truthful, "steps": steps}
         if done is not None:
             out |= {
@@ -399,10 +399,10 @@ def transform(
     >>> found.plan.steps[0].kind, found.truthful, found.done
     ('round', True, None)
     """
-    source, told = opened(table), None
+    source, left_out = opened(table), None
     if exclude is not None:
         left = leave_out(source, exclude, exclude_by)
-        source, told = left.table, left.told
+        source, left_out = left.table, left.told
     if out is not None:
         source.check_written("writing this table", WRITTEN, WRITTEN_AT_MOST)
     made = _plan(source, plan)
@@ -415,9 +415,9 @@ def transform(
     if out is None:
         if made.seed:
             made.seeded()  # a seed that could be guessed is refused here already
-        return Transformed(made, excluded=told)
+        return Transformed(made, excluded=left_out)
     done = source.recode(made, out, format=format, progress=progress)
-    return Transformed(made if done.drawn is None else replace(made, seed=done.drawn), done, told)
+    return Transformed(made if done.drawn is None else replace(made, seed=done.drawn), done, left_out)
 
 
 def _plan(table: Table, plan: Plan | Mapping[str, object] | str | Path) -> Plan:

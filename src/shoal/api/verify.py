@@ -43,5 +43,5 @@ def verify(
     Verification
         ``v.ok``, ``v.checks``, ``v.failed``; ``v.require()`` raises where it does not hold.
     """
-    found = None if table is None else opened(table)
-    return prove_again(folder, key=key, table=found, private=private, exclude=exclude, progress=progress)
+    source = None if table is None else opened(table)
+    return prove_again(folder, key=key, table=source, private=private, exclude=exclude, progress=progress)

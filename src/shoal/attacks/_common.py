@@ -48,8 +48,8 @@ def expected_rate(chances: npt.NDArray[np.float64], weights: npt.NDArray[Any]) -
 
 def texts(categories: Any) -> list[str]:
     """Canonical text of each category."""
-    found: list[str] = canonical_text(categories).to_pylist()
-    return found
+    labels: list[str] = canonical_text(categories).to_pylist()
+    return labels
 
 
 def shared_codes(left: ClassCounts, right: ClassCounts) -> tuple[list[CodeArray], list[CodeArray]]:

@@ -62,7 +62,7 @@ def expectation(
     for g, release, scale in zip(of_group, releases, totals, strict=True):
         at, number, count = _margin(g[group], value, release, column)
         margins.append((at, number, count * scale[release.cells[column].classes]))
-    return joint.ids, group, value, _fitted(group, members, margins), joint.first
+    return joint.ids, group, value, _fit_weights(group, members, margins), joint.first
 
 
 def _possible(of_group: Sequence[IntArray], releases: Sequence[Shown], column: str) -> tuple[IntArray, IntArray]:
@@ -98,7 +98,7 @@ def _margin(klass: IntArray, value: IntArray, release: Shown, column: str) -> tu
     return at, number, cells.counts.astype(np.float64)
 
 
-def _fitted(group: IntArray, members: FloatArray, margins: Sequence[tuple[IntArray, IntArray, FloatArray]]) -> FloatArray:
+def _fit_weights(group: IntArray, members: FloatArray, margins: Sequence[tuple[IntArray, IntArray, FloatArray]]) -> FloatArray:
     """Iterative proportional fitting from equal weights: members of groups, then counts of each release, again and again."""
     weight = np.ones(len(group))
     for _ in range(ROUNDS):
@@ -136,8 +136,8 @@ def beliefs(
         alone = short(cells.classes, cells.values, cells.counts.astype(np.float64), n, cells.whole(n_values), asked)
         together &= ~(alone[at] & (at >= 0))
     both = (new.classes >= 0) & np.logical_or.reduce([r.classes >= 0 for r in earlier])
-    told, total = int(people[both & together[of_base]].sum()), int(people[both].sum())
-    rate = told / max(total, 1)
+    shared, total = int(people[both & together[of_base]].sum()), int(people[both].sum())
+    rate = shared / max(total, 1)
     return AttackResult(
         name,
         QUESTION,
@@ -146,7 +146,7 @@ def beliefs(
         rate,
         0.0,
         "",
-        "broken" if told else "holds",
-        f"For {told} of {total} people the releases together tell more of '{column}' than its certified diversity or closeness "
+        "broken" if shared else "holds",
+        f"For {shared} of {total} people the releases together tell more of '{column}' than its certified diversity or closeness "
         "allows, though each alone does not.",
     )

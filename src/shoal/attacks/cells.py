@@ -93,12 +93,12 @@ def covered(labels: Sequence[str], values: Sequence[str]) -> Bools:
     out = np.zeros((len(values), len(labels)), dtype=np.bool_)
     place = {text: i for i, text in enumerate(every)} | {MISSING: len(every)}
     at = np.array([place[v] for v in values], dtype=np.int64)
-    for j, (label, found) in enumerate(zip(labels, read_labels(known, list(labels)), strict=True)):
+    for j, (label, sets) in enumerate(zip(labels, read_labels(known, list(labels)), strict=True)):
         if label == MISSING:
-            found = np.array([len(every)])
-        elif found is None:
-            found = np.array([i for i, text in enumerate(every) if text.startswith(label)], dtype=np.int64)
-        out[:, j] = np.isin(at, found) if len(found) else True
+            sets = np.array([len(every)])
+        elif sets is None:
+            sets = np.array([i for i, text in enumerate(every) if text.startswith(label)], dtype=np.int64)
+        out[:, j] = np.isin(at, sets) if len(sets) else True
     return out
 
 
@@ -223,16 +223,16 @@ def both_releases(
     if not total:
         words = f"No two classes of the releases that overlap have fewer than {least} values of '{column}' in common."
         return AttackResult(name, question, 0.0, 0.0, 0.0, None, "", "holds", words)
-    told = compared & (both < np.minimum(np.minimum(*(x.sum(axis=1) for x in left)), least))
-    if not told.any() and not every_one:
+    telling = compared & (both < np.minimum(np.minimum(*(x.sum(axis=1) for x in left)), least))
+    if not telling.any() and not every_one:
         return AttackResult.not_run(name, f"more {who} exist than can be tried, and none of {total:,} tells anything", question)
-    sure = int((told & (both == 1)).sum())
-    rate = int(told.sum()) / total
+    sure = int((telling & (both == 1)).sum())
+    rate = int(telling.sum()) / total
     sentence = (
-        f"For {int(told.sum()):,} of {total:,} {who} the two releases together leave fewer than {least} values of '{column}' "
+        f"For {int(telling.sum()):,} of {total:,} {who} the two releases together leave fewer than {least} values of '{column}' "
         f"possible, by what their cells cover; for {sure:,} of them only one."
     )
-    verdict: Verdict = "holds" if not told.any() else "broken" if real else "warning"
+    verdict: Verdict = "holds" if not telling.any() else "broken" if real else "warning"
     return AttackResult(name, question, rate, rate, rate, 0.0 if real else None, f"{sure} with one value left", verdict, sentence)
 
 
@@ -321,13 +321,13 @@ def _in_both(new: Shown, old: Shown, column: str, least: int) -> tuple[dict[str,
         fits = [np.logical_and.reduce([cells[c][s][i] for c, i in zip(new.quasi, grid, strict=True)]) for s in (0, 1)]
         good = ((fits[0].astype(np.float32) @ wanted.astype(np.float32) > 0) & fits[1]).any(axis=1)
         return {c: [leaves[c][i] for i in at] for c, at in zip(new.quasi, grid[:, good].tolist(), strict=True)}, True
-    found: set[tuple[str, ...]] = set()
+    both: set[tuple[str, ...]] = set()
     pairs = np.argwhere(wanted).tolist()
     for a, b in pairs[:most]:
         common = [[leaves[c][i] for i in np.flatnonzero(cells[c][0][:, a] & cells[c][1][:, b])] for c in new.quasi]
-        found.update(itertools.islice(itertools.product(*common), max(most // len(pairs), 1)))
-    columns = zip(*sorted(found), strict=True) if found else [()] * len(new.quasi)
-    return {c: list(values) for c, values in zip(new.quasi, columns, strict=True)}, not found
+        both.update(itertools.islice(itertools.product(*common), max(most // len(pairs), 1)))
+    columns = zip(*sorted(both), strict=True) if both else [()] * len(new.quasi)
+    return {c: list(values) for c, values in zip(new.quasi, columns, strict=True)}, not both
 
 
 def _many(leaves: Mapping[str, Sequence[str]]) -> int:

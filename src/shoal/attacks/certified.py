@@ -83,11 +83,11 @@ def short(
         there = total[:, 0] > 0
         p = table / np.where(total > 0, total, 1.0)
         for r in asked.requirements:
-            out[low:high] |= there & _missed(r, p, q, asked, fitted)
+            out[low:high] |= there & _find_missed(r, p, q, asked, fitted)
     return out
 
 
-def _missed(r: Requirement, p: FloatArray, q: FloatArray, asked: Certified, fitted: float) -> BoolArray:
+def _find_missed(r: Requirement, p: FloatArray, q: FloatArray, asked: Certified, fitted: float) -> BoolArray:
     room = slack(r.limit) + fitted
     match r:
         case req.EntropyDiversity():
@@ -113,14 +113,14 @@ def _missed(r: Requirement, p: FloatArray, q: FloatArray, asked: Certified, fitt
 
 def _distance(r: req.TCloseness, p: FloatArray, q: FloatArray, asked: Certified) -> FloatArray:
     if r.distance == "ordered" and asked.rank is not None:
-        return _ordered(p, q, asked.rank)
+        return _ordered_distance(p, q, asked.rank)
     if r.distance == "hierarchical" and asked.levels:
         return _by_tree(p, q, asked.levels)
     out: FloatArray = 0.5 * np.abs(p - q).sum(axis=1)
     return out
 
 
-def _ordered(p: FloatArray, q: FloatArray, rank: IntArray) -> FloatArray:
+def _ordered_distance(p: FloatArray, q: FloatArray, rank: IntArray) -> FloatArray:
     place = np.argsort(rank)
     there = place[q[place] > 0]  # values that the table does not hold take no place in its order
     if len(there) < 2:

@@ -72,19 +72,19 @@ def values_left(
     joint = group_codes([c.astype(np.int32) for c in codes], n_rows=len(sizes))
     both = (codes[0] >= 0) & np.logical_or.reduce([c >= 0 for c in codes[1:]])
     people = np.bincount(joint.ids[both], weights=sizes[both], minlength=joint.n).astype(np.int64)
-    told, certain = 0, 0
+    telling, certain = 0, 0
     for cell in np.flatnonzero(people):
         at = joint.first[cell]
         seen = [sets.get(int(c[at]), set()) for sets, c in zip(inside, codes, strict=True) if c[at] >= 0]
         left = len(set.intersection(*seen))
         if 0 < left < min(distinct or 2, *(len(s) for s in seen)):
-            told += int(people[cell])
+            telling += int(people[cell])
             certain += int(people[cell]) if left == 1 else 0
     total = int(people.sum())
     if not total:
         name, why = f"intersection: values of '{column}'", "no class of one release has the labels of the other's"
         return AttackResult.not_run(name, why, VALUES)
-    rate = told / total
+    rate = telling / total
     return AttackResult(
         f"intersection: values of '{column}'",
         VALUES,
@@ -92,9 +92,9 @@ def values_left(
         rate,
         rate,
         0.0,
-        f"{certain} people have one value left" if told else "",
-        "broken" if told else "holds",
-        f"For {told} of {total} people the releases together leave fewer than {distinct or 2} values of '{column}' possible; "
+        f"{certain} people have one value left" if telling else "",
+        "broken" if telling else "holds",
+        f"For {telling} of {total} people the releases together leave fewer than {distinct or 2} values of '{column}' possible; "
         f"for {certain} of them only one.",
     )
 
@@ -109,11 +109,11 @@ def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, a
     """
     tried = []
     for groups in _comparable(old.classes, new.classes, _length(old, column), _length(new, column)):
-        found = _Difference.between(old.cells[column], groups[0], new.cells[column], groups[1])
-        tells = found.tells(k, distinct)
+        difference = _Difference.between(old.cells[column], groups[0], new.cells[column], groups[1])
+        tells = difference.tells(k, distinct)
         if asked:
-            tells |= found.short(asked, new.cells[column], old.cells[column])
-        tried.append((int((found.judged & tells).sum()), int(found.judged.sum())))
+            tells |= difference.short(asked, new.cells[column], old.cells[column])
+        tried.append((int((difference.judged & tells).sum()), int(difference.judged.sum())))
     broken, compared = max(tried)
     name = f"differencing: '{column}' against an earlier release"
     if not compared:
@@ -253,17 +253,17 @@ def joined_records(released: Any, previous: Any, columns: Sequence[str], keyed: 
     """
     question = "Can records of two releases be joined through the columns that both publish?"
     name, ways = "intersection: joined records", [list(columns), *([c] for c in keyed), [*columns, *keyed]]
-    joined, way = max(((_joined(released, previous, way), way) for way in ways if way), key=lambda j: j[0], default=(0, []))
+    joined, way = max(((_count_joined(released, previous, way), way) for way in ways if way), key=lambda j: j[0], default=(0, []))
     if not way:
         return AttackResult.not_run(name, "the releases share no column that could join them", question)
     rate = joined / max(released.num_rows, 1)
     through = "equal pseudonyms of the same key" if way[0] in keyed else "the shared columns"
-    said = f"{joined} of {released.num_rows} records are one of a kind in both files on {through} and can be joined."
+    sentence = f"{joined} of {released.num_rows} records are one of a kind in both files on {through} and can be joined."
     worst, verdict = f"through {len(way)} shared columns", "warning" if joined else "holds"
-    return AttackResult(name, question, rate, rate, rate, None, worst, verdict, said)  # type: ignore[arg-type]
+    return AttackResult(name, question, rate, rate, rate, None, worst, verdict, sentence)  # type: ignore[arg-type]
 
 
-def _joined(released: Any, previous: Any, columns: Sequence[str]) -> int:
+def _count_joined(released: Any, previous: Any, columns: Sequence[str]) -> int:
     ours, theirs = _unique(released, columns), _unique(previous, columns)
     return ours.join(theirs, keys=list(columns), join_type="inner").num_rows if ours.num_rows and theirs.num_rows else 0
 

@@ -210,11 +210,11 @@ def joint_curve(
     tried = 0
     for side in sides.values():
         for names in side.sets():
-            found = side.attack(names)
-            tried += found is not None
+            attacker = side.attack(names)
+            tried += attacker is not None
             key = len(names), bool(hidden & {*names})
-            if found is not None and (key not in best or found.strength > best[key].strength):
-                best[key] = found
+            if attacker is not None and (key not in best or attacker.strength > best[key].strength):
+                best[key] = attacker
     points: dict[int, Attacker] = {}
     learners = []
     for (size, _), point in sorted(best.items()):
@@ -307,12 +307,12 @@ class _Side:
     def attack(self, names: tuple[str, ...]) -> Attacker | None:
         """Columns that must agree are counted over all records, others matched by learned weights."""
         if self._fixed(names):
-            found = self._counted(names)
+            attacker = self._counted(names)
         else:
             ways = ("learned", "jointly") if go_together(self._sides(names)) else ("learned",)
-            found = max((p for p in (self._matched(names, how) for how in ways) if p), key=lambda p: p.strength, default=None)
-        self._rates[names] = found.rate if found else 0.0
-        return found
+            attacker = max((p for p in (self._matched(names, how) for how in ways) if p), key=lambda p: p.strength, default=None)
+        self._rates[names] = attacker.rate if attacker else 0.0
+        return attacker
 
     def sharpened(self, point: Attacker, tried: int) -> Attacker:
         """The same attacker with the best of all matchers, and with intervals that allow for the number of attackers tried."""
@@ -356,9 +356,9 @@ class _Side:
         chance, margin = result.chance[known], result.margin[known]
         most = max(LEAST_KNOWN, people // 100)
         first = np.argsort(-margin, kind="stable")[:most]
-        found = Attacker(names, self.quasi, people, float(chance.mean()), most, float(chance[first].mean()), self.part)
+        attacker = Attacker(names, self.quasi, people, float(chance.mean()), most, float(chance[first].mean()), self.part)
         guesses = [self._learnt(s, result.weight, known, tried) for s in self.secrets if tried and s.name not in names]
-        return replace(found, learnt=max(guesses, key=lambda g: (g.gain, g.share), default=None))
+        return replace(attacker, learnt=max(guesses, key=lambda g: (g.gain, g.share), default=None))
 
     def _score(self, names: Sequence[str], how: str) -> Any:
         """The score of each pair by all columns; ``jointly``, changed numbers are taken together."""

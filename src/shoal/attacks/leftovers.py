@@ -28,7 +28,7 @@ LIMIT = 6.0  # standard deviations: about one false alarm in a thousand million 
 
 def leftovers(table: Any, files: tuple[Path, ...] = ()) -> AttackResult:
     """Look at a published table (pyarrow) and the files that hold it; a folder of them is one of ``files``."""
-    found, tries = [], 0
+    results, tries = [], 0
     ranks = {name: _ranks(table[name]) for name in table.column_names}
     fresh = _new_rows(list(ranks.values()))
     repeated = not fresh.all()
@@ -37,15 +37,15 @@ def leftovers(table: Any, files: tuple[Path, ...] = ()) -> AttackResult:
         # Equal rows side by side, as some engines write them, tell nothing. Leaving them out of rows that stand at random would
         # itself look like an order, so both must show one.
         if _is_ordered(ranks[name]) and not (repeated and not _is_ordered(ranks[name][fresh])):
-            found.append(f"rows are ordered by column '{name}'")
+            results.append(f"rows are ordered by column '{name}'")
         if _numbers_the_rows(table[name]):
-            found.append(f"column '{name}' numbers the rows")
+            results.append(f"column '{name}' numbers the rows")
     for file in files:
         tries += 1
         inside = sorted(p for p in file.iterdir() if p.is_file()) if file.is_dir() else [file]
-        found.extend(dict.fromkeys(line for part in inside for line in metadata_of(part)))
-    rate = len(found) / max(tries, 1)
-    sentence = "; ".join(found) + "." if found else "Row order and file metadata tell nothing."
+        results.extend(dict.fromkeys(line for part in inside for line in metadata_of(part)))
+    rate = len(results) / max(tries, 1)
+    sentence = "; ".join(results) + "." if results else "Row order and file metadata tell nothing."
     return AttackResult(
         "leftovers",
         QUESTION,
@@ -53,8 +53,8 @@ def leftovers(table: Any, files: tuple[Path, ...] = ()) -> AttackResult:
         rate,
         rate,
         0.0,
-        f"{len(found)} findings",
-        "warning" if found else "holds",
+        f"{len(results)} findings",
+        "warning" if results else "holds",
         sentence[:1].upper() + sentence[1:],
     )
 
@@ -109,9 +109,9 @@ def _ranks(column: Any) -> npt.NDArray[np.int64]:
     coded = pa.types.is_dictionary(encoded.type)
     if coded and encoded.indices.null_count:
         encoded, coded = encoded.cast(encoded.type.value_type), False
-    found = encoded if coded else encoded.dictionary_encode(null_encoding="encode")  # each value is ranked once
-    ranks = to_numpy(pc.rank(found.dictionary, sort_keys="ascending", tiebreaker="dense")).astype(np.int64) - 1
-    return np.asarray(ranks[to_numpy(found.indices)])
+    encoding = encoded if coded else encoded.dictionary_encode(null_encoding="encode")  # each value is ranked once
+    ranks = to_numpy(pc.rank(encoding.dictionary, sort_keys="ascending", tiebreaker="dense")).astype(np.int64) - 1
+    return np.asarray(ranks[to_numpy(encoding.indices)])
 
 
 def _numbers_the_rows(column: Any) -> bool:
@@ -158,11 +158,11 @@ def _is_plain_schema(text: bytes) -> bool:
 
 
 def _office_metadata(file: Path) -> list[str]:
-    found = []
+    fields = []
     with zipfile.ZipFile(file) as book:
         for part in ("docProps/core.xml", "docProps/custom.xml"):
             if part in book.namelist():
                 text = book.read(part).decode("utf-8", errors="replace")
                 if re.search(r"<(dc:creator|cp:lastModifiedBy)>[^<]+<", text):
-                    found.append("the workbook names its author")
-    return found
+                    fields.append("the workbook names its author")
+    return fields

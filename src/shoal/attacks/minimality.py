@@ -52,8 +52,8 @@ def minimality(
     gains, there = list[float](), 0
     for j in range(len(columns)):
         if not np.array_equal(recoded.published[j], recoded.finer[j]):
-            found, candidates = _gains(recoded, recoded.base.sensitive[column], j, distinct, rng, draws)
-            gains.extend(found)
+            results, candidates = _gains(recoded, recoded.base.sensitive[column], j, distinct, rng, draws)
+            gains.extend(results)
             there += candidates
     if not there:
         sentence = "No published class is split by the next finer plan, so its refusal tells nothing."
@@ -96,8 +96,8 @@ def _gains(
     if there > MOST_CLASSES:
         candidates = np.sort(rng.choice(candidates, MOST_CLASSES, replace=False))
     values = _values_of(sensitive, groups.ids, kept & np.isin(groups.ids, candidates))
-    found = (_gain(values.get(int(p)), size[(parent == p) & (size > 0)], distinct, rng, draws) for p in candidates)
-    return [gain for gain in found if gain is not None], there
+    gains = (_gain(values.get(int(p)), size[(parent == p) & (size > 0)], distinct, rng, draws) for p in candidates)
+    return [gain for gain in gains if gain is not None], there
 
 
 def _values_of(

@@ -41,8 +41,8 @@ class Published:
         each: list[IntArray] = []
         for points in groups:
             there = [t.visitor[t.first[p] : t.first[p + 1]] for p in points[points >= 0].tolist()]
-            found = np.concatenate(there or [t.visitor[:0]]).astype(np.int64)
-            each.append(found if len(there) < 2 else np.unique(found))  # the traces at one point stand in order, each once
+            visitors = np.concatenate(there or [t.visitor[:0]]).astype(np.int64)
+            each.append(visitors if len(there) < 2 else np.unique(visitors))  # the traces at one point stand in order, each once
         left, *others = sorted(each, key=len) or [np.empty(0, dtype=np.int64)]
         for other in others:
             left = other[_places_in(left, other)]
@@ -109,8 +109,8 @@ def known_records(
     rate = float(chances.mean())
     alone = int((chances == 1.0).sum())
     what = "record" if s == 1 else "records"
-    said = f"Of {len(people):,} people with up to {s} random known {what} each, {alone:,} are alone with them; a person is named "
-    said += f"with a chance of {written(rate, 3)} on average, {written(float(chances.max()), 3)} at most."
+    text = f"Of {len(people):,} people with up to {s} random known {what} each, {alone:,} are alone with them; a person is named "
+    text += f"with a chance of {written(rate, 3)} on average, {written(float(chances.max()), 3)} at most."
     low, high = wilson(float(chances.sum()), len(people))
     question = f"Does somebody who knows {s} {what} of a person find that person's pseudonym?"
     verdict = _verdict(low, alone, claimed)
@@ -118,7 +118,7 @@ def known_records(
         verdict = "broken"
     elif verdict == "holds" and not at_most(float(chances.max()), allowed):
         verdict = "warning"
-    return AttackResult(f"known records: {s}", question, rate, low, high, claimed, "", verdict, said)
+    return AttackResult(f"known records: {s}", question, rate, low, high, claimed, "", verdict, text)
 
 
 def _chances(published: Published, people: IntArray, known: Sequence[Sequence[IntArray]]) -> npt.NDArray[np.float64]:
@@ -132,9 +132,9 @@ def _fitting(published: Published, groups: Sequence[IntArray]) -> list[IntArray]
     is the group of the points that it may be."""
     there = [g[g >= 0] for g in groups if (g >= 0).any()]
     for size in range(len(there), 0, -1):
-        found = [t for t in (published.near(c) for c in combinations(there, size)) if len(t)]
-        if found:
-            return found
+        traces = [t for t in (published.near(c) for c in combinations(there, size)) if len(t)]
+        if traces:
+            return traces
     return []
 
 
@@ -175,25 +175,27 @@ def inferred_place(
     """
     right, surest = without.astype(np.float64), 0.0
     for i, points in enumerate(known):
-        found = _fitting(published, [np.array([p]) for p in points])
-        told = votes(i, np.concatenate(found)) if found else np.empty(0, np.int64)
-        for traces in found if claimed is not None else ():
+        fitting = _fitting(published, [np.array([p]) for p in points])
+        guesses = votes(i, np.concatenate(fitting)) if fitting else np.empty(0, np.int64)
+        for traces in fitting if claimed is not None else ():
             new = (own := votes(i, traces))[(own >= 0) & ~np.isin(own, where[points[points >= 0]])]
             surest = max(surest, int(np.bincount(new).max(initial=0)) / len(traces))
-        if (told >= 0).any():
-            times = np.bincount(told[told >= 0])
+        if (guesses >= 0).any():
+            times = np.bincount(guesses[guesses >= 0])
             best = np.flatnonzero(times == times.max())
             right[i] = float((best == truth[i]).sum()) / len(best)
     rate, base = float(right.mean()), float(without.mean())
     low, high = wilson(float(right.sum()), len(right))
-    said = f"Of {len(right):,} people with known records, the {what} is guessed correctly for {rate:.1%}; without the release, "
-    said += f"by the most common places and the known ones, for {base:.1%}."
+    sentence = (
+        f"Of {len(right):,} people with known records, the {what} is guessed correctly for {rate:.1%}; without the release, "
+    )
+    sentence += f"by the most common places and the known ones, for {base:.1%}."
     question = f"Do known records and the release tell the {what} of a person?"
     verdict: Verdict = "holds" if high <= base else "warning"
     if claimed is not None:
         verdict = "holds" if at_most(surest, claimed) else "broken"
-        said += f" At most {written(surest, 3)} of the pseudonyms that fit show one place that is not known already."
-    return AttackResult(f"inference: {what}", question, rate, low, high, claimed, "", verdict, said)
+        sentence += f" At most {written(surest, 3)} of the pseudonyms that fit show one place that is not known already."
+    return AttackResult(f"inference: {what}", question, rate, low, high, claimed, "", verdict, sentence)
 
 
 def known_length(
@@ -203,10 +205,10 @@ def known_length(
     lengths = published.traces.lengths
     chances = np.zeros(len(people))
     for i, (person, points) in enumerate(zip(people.tolist(), known, strict=True)):
-        for found in _fitting(published, [np.array([p]) for p in points]):
-            own = published.owner[found] == person
-            for length in np.unique(lengths[found[own]]).tolist():
-                chances[i] = max(chances[i], float(own[lengths[found] == length].mean()))
+        for fitting in _fitting(published, [np.array([p]) for p in points]):
+            own = published.owner[fitting] == person
+            for length in np.unique(lengths[fitting[own]]).tolist():
+                chances[i] = max(chances[i], float(own[lengths[fitting] == length].mean()))
     what = f"{s} known {'record' if s == 1 else 'records'} and how many records the pseudonym has"
     question = f"Does somebody who knows {what} find that person's pseudonym?"
     return _beyond(f"length of the trace: {s}", question, f"up to {what}", chances, most, claimed)
@@ -221,14 +223,14 @@ def known_absence(
     t = published.traces
     chances = np.zeros(len(people))
     for i, (person, points, own_points) in enumerate(zip(people.tolist(), known, trails, strict=True)):
-        for found in _fitting(published, [np.array([p]) for p in points]):
-            lengths = t.lengths[found]
+        for fitting in _fitting(published, [np.array([p]) for p in points]):
+            lengths = t.lengths[fitting]
             ends = np.cumsum(lengths)
             within = np.arange(int(ends[-1])) - np.repeat(ends - lengths, lengths)
-            held = np.bincount(t.point[np.repeat(t.start[found], lengths) + within], minlength=t.n_points)
+            held = np.bincount(t.point[np.repeat(t.start[fitting], lengths) + within], minlength=t.n_points)
             held[own_points[own_points >= 0]] = 0
-            own = int((published.owner[found] == person).sum())
-            chances[i] = max(chances[i], own / (len(found) - int(held.max())) if own else 0.0)
+            own = int((published.owner[fitting] == person).sum())
+            chances[i] = max(chances[i], own / (len(fitting) - int(held.max())) if own else 0.0)
     what = f"{s} known {'record' if s == 1 else 'records'} and one point where the person was not"
     question = f"Does somebody who knows {what} find that person's pseudonym?"
     return _beyond(f"where somebody was not: {s}", question, f"up to {what}", chances, most, claimed)
@@ -262,19 +264,19 @@ def sensitive_value(
     first[t + 1]]`` are those of trace t."""
     sure = np.zeros(len(known))
     for i, points in enumerate(known):
-        for found in _fitting(published, [np.array([p]) for p in points]):
-            there = np.concatenate([value[first[t] : first[t + 1]] for t in found.tolist()])
-            sure[i] = max(sure[i], int(np.bincount(there).max(initial=0)) / len(found))
+        for fitting in _fitting(published, [np.array([p]) for p in points]):
+            there = np.concatenate([value[first[t] : first[t + 1]] for t in fitting.tolist()])
+            sure[i] = max(sure[i], int(np.bincount(there).max(initial=0)) / len(fitting))
     what = f"{s} known {'record' if s == 1 else 'records'}"
     question = f"Does somebody who knows {what} of a person learn a value of '{column}'?"
     rate, top = float(sure.mean()), float(sure.max())
     low, high = wilson(float(sure.sum()), len(sure))
-    said = f"With up to {what} of {len(known):,} people each, the surest value of '{column}' has a chance of "
-    said += f"{written(rate, 3)} on average, {written(top, 3)} at most."
+    text = f"With up to {what} of {len(known):,} people each, the surest value of '{column}' has a chance of "
+    text += f"{written(rate, 3)} on average, {written(top, 3)} at most."
     verdict: Verdict = "warning" if top == 1.0 else "holds"
     if claimed is not None and not at_most(top, claimed):
         verdict = "broken"
-    return AttackResult(f"sensitive value: {column}", question, rate, low, high, claimed, column, verdict, said)
+    return AttackResult(f"sensitive value: {column}", question, rate, low, high, claimed, column, verdict, text)
 
 
 def _beyond(
@@ -285,16 +287,18 @@ def _beyond(
     rate, n = float(chances.mean()), len(chances)
     of_what = "" if claimed else " for exact records"
     over, alone = int((chances > most + TOLERANCE).sum()), int((chances == 1.0).sum())
-    said = (
+    sentence = (
         f"Of {n:,} people with {what}, {alone:,} are alone with them; a person is named with a chance of {written(rate, 3)} on "
     )
-    said += f"average, {written(float(chances.max()), 3)} at most"
-    said += f"; {over:,} of them with more than {written(most, 3)}, which the requirement allows{of_what}." if most < 1 else "."
+    sentence += f"average, {written(float(chances.max()), 3)} at most"
+    sentence += (
+        f"; {over:,} of them with more than {written(most, 3)}, which the requirement allows{of_what}." if most < 1 else "."
+    )
     low, high = wilson(float(chances.sum()), n)
     verdict: Verdict = "warning" if over or (alone and most >= 1) else "holds"
     if claimed is not None and not at_most(float(chances.max()), claimed):
         verdict = "broken"
-    return AttackResult(name, question, rate, low, high, claimed, "", verdict, said)
+    return AttackResult(name, question, rate, low, high, claimed, "", verdict, sentence)
 
 
 def sparse_matching(
@@ -303,15 +307,15 @@ def sparse_matching(
     """The same with a score that forgives wrong and missing records; a match is claimed where the best score stands out."""
     right = wrong = 0
     for person, points in zip(people.tolist(), known, strict=True):
-        found, stands_out = published.best(np.unique(points))
-        if found >= 0 and stands_out >= ECCENTRICITY:
-            hit = int(published.owner[found]) == person
+        best, stands_out = published.best(np.unique(points))
+        if best >= 0 and stands_out >= ECCENTRICITY:
+            hit = int(published.owner[best]) == person
             right, wrong = right + hit, wrong + (not hit)
     rate = right / len(people)
     low, high = wilson(right, len(people))
-    said = f"By the best score of {s} known records {right:,} of {len(people):,} people are found, {wrong:,} taken for another."
+    text = f"By the best score of {s} known records {right:,} of {len(people):,} people are found, {wrong:,} taken for another."
     question = "Do scores of rare records single out a pseudonym, although some records are missing?"
-    return AttackResult(f"sparse matching: {s}", question, rate, low, high, claimed, "", _verdict(low, rate, claimed), said)
+    return AttackResult(f"sparse matching: {s}", question, rate, low, high, claimed, "", _verdict(low, rate, claimed), text)
 
 
 def whole_trail(published: Published, people: IntArray, known: Sequence[IntArray], *, most: float) -> AttackResult:
@@ -341,13 +345,13 @@ def relinking(places: Published, sample: IntArray, times: Published | None = Non
             chances[1, i] = _most_alike(places, int(places.owner[trace]), there, scores, by_chance[i])
     rate, chance = float(chances.mean(axis=1).max()), float(by_chance.mean())
     low, high = wilson(rate * len(sample), len(sample))
-    said = (
+    sentence = (
         f"Of {len(sample):,} pseudonyms of people who have several, {rate:.1%} are joined with another of the same person by the "
     )
-    said += f"places that they share; {chance:.1%} by chance."
+    sentence += f"places that they share; {chance:.1%} by chance."
     question = "Can pseudonyms of one person be joined again by places that go on?"
     verdict: Verdict = "warning" if low > chance else "holds"
-    return AttackResult("relinking", question, rate, low, high, None, "", verdict, said)
+    return AttackResult("relinking", question, rate, low, high, None, "", verdict, sentence)
 
 
 def _most_alike(published: Published, person: int, there: IntArray, scores: Any, otherwise: float) -> float:
@@ -360,8 +364,8 @@ def joined_traces(published: Published, trails: Sequence[IntArray]) -> list[int]
     """For the points of each trail the published trace whose score stands out; −1 where none does."""
     out = []
     for points in trails:
-        found, stands_out = published.best(points)
-        out.append(found if found >= 0 and stands_out >= ECCENTRICITY else -1)
+        best, stands_out = published.best(points)
+        out.append(best if best >= 0 and stands_out >= ECCENTRICITY else -1)
     return out
 
 
@@ -370,18 +374,18 @@ def trail_matching(published: Published, trails: Sequence[IntArray], *, covered:
     in the list nobody may be (``k`` or more share them)."""
     alone = broken = fits = 0
     for points in trails:
-        found = published.moved(np.unique(points, axis=0))
-        fits += bool(len(found))
-        if len(found) == 1:
+        moved = published.moved(np.unique(points, axis=0))
+        fits += bool(len(moved))
+        if len(moved) == 1:
             alone += 1
             broken += len(np.unique(points, axis=0)) <= covered
     rate = alone / len(trails)
     low, high = wilson(alone, len(trails))
     verdict: Verdict = "broken" if broken and k > 1 else "warning" if alone else "holds"
-    said = f"Of {len(trails):,} people in the list {fits:,} fit a pseudonym with all their records, {alone:,} exactly one"
-    said += f" ({broken:,} of these with at most {covered} known records)." if covered else "."
+    text = f"Of {len(trails):,} people in the list {fits:,} fit a pseudonym with all their records, {alone:,} exactly one"
+    text += f" ({broken:,} of these with at most {covered} known records)." if covered else "."
     question = "Does an outside list of people, times and places name the owners of pseudonyms?"
-    return AttackResult("trail matching", question, rate, low, high, None, "", verdict, said)
+    return AttackResult("trail matching", question, rate, low, high, None, "", verdict, text)
 
 
 def _verdict(low: float, rate: float, claimed: float | None) -> Verdict:

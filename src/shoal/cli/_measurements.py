@@ -31,9 +31,9 @@ def show_measurement(m: Measurement, *, suda: bool, explain: str) -> None:
     at = [f"{n:,}" for n in m.people_at.values()]
     who = "People" if m.counts.unit is not None else "Records"
     _shared.show_table(f"{who} in groups of at most", [str(t) for t in m.people_at], [at], right=range(5))
-    told = _told_together(m)
-    if told:
-        _shared.show_table("What the columns tell together", ("", "", ""), told)
+    together = _told_together(m)
+    if together:
+        _shared.show_table("What the columns tell together", ("", "", ""), together)
     if m.diversity:
         _shared.show_table(
             "Sensitive columns", ("", "distinct l", "entropy l", "recursive l", "t", "distance", "α", "β"), _secret(m)
@@ -51,8 +51,8 @@ def show_measurement(m: Measurement, *, suda: bool, explain: str) -> None:
     if suda:
         from shoal.measures.subsets.suda import OVERLAP
 
-        found = m.suda()
-        rows2 = [(name, f"{100 * share:.1f} %") for name, share in sorted(found.by_column.items(), key=lambda x: -x[1])]
+        special = m.suda()
+        rows2 = [(name, f"{100 * share:.1f} %") for name, share in sorted(special.by_column.items(), key=lambda x: -x[1])]
         _shared.show_table("Share of the SUDA score by column", ("column", "share"), rows2, right=(1,))
         _shared.line(OVERLAP)
     _shared.notes(m.notes)
@@ -165,11 +165,11 @@ def propose_unit(opened: Any, words: dict[str, Any]) -> dict[str, str]:
     if not sys.stdin.isatty() or opened.schema.unit is not None:
         return {}
     taken = [n for role in ("quasi", "sensitive", "direct", "insensitive") for n in words.get(role) or ()]
-    found = repeating_ids(opened, taken)
-    if found is None:
+    repeating = repeating_ids(opened, taken)
+    if repeating is None:
         return {}
-    _shared.say(f"Column '{found.column}' repeats: {found.ids:,} ids in {found.rows:,} rows.")
-    return {} if typer.confirm("Is this one row per person?", default=False, err=True) else {"unit": found.column}
+    _shared.say(f"Column '{repeating.column}' repeats: {repeating.ids:,} ids in {repeating.rows:,} rows.")
+    return {} if typer.confirm("Is this one row per person?", default=False, err=True) else {"unit": repeating.column}
 
 
 def propose_quasi(opened: Any, *, as_json: bool) -> tuple[str, ...]:
@@ -179,12 +179,12 @@ def propose_quasi(opened: Any, *, as_json: bool) -> tuple[str, ...]:
             f"no quasi-identifier of '{opened.name}' is named, and none is guessed.",
             hint="Name them with --quasi a,b. 'shoal inspect TABLE' suggests roles with a reason each.",
         )
-    found = shoal.inspect(opened)
-    show_inspection(found)
-    _shared.say(f"Proposed quasi-identifiers: {', '.join(found.quasi) or 'none'}")
-    if not found.quasi or not typer.confirm("Measure with these?", default=True, err=True):
+    inspection = shoal.inspect(opened)
+    show_inspection(inspection)
+    _shared.say(f"Proposed quasi-identifiers: {', '.join(inspection.quasi) or 'none'}")
+    if not inspection.quasi or not typer.confirm("Measure with these?", default=True, err=True):
         raise UsageError("no quasi-identifiers were chosen.", hint="Name them with --quasi a,b.")
-    return tuple(found.quasi)
+    return tuple(inspection.quasi)
 
 
 USUAL = (1, 2, 3, 4)
@@ -228,16 +228,16 @@ def run(
     for line in () if as_json else texts.how_read(opened.source):
         _shared.say(line)
     with _shared.progress("counting") as progress:
-        found = measure_events(opened, progress=progress, **options)
+        measured = measure_events(opened, progress=progress, **options)
     if report is not None:
-        _shared.say(f"Report written to {found.report(report)}.")
+        _shared.say(f"Report written to {measured.report(report)}.")
     if plot is not None:
-        _shared.say(f"Plot written to {found.plot(plot)}.")
-    checked = found.check(require) if require else None
+        _shared.say(f"Plot written to {measured.plot(plot)}.")
+    checked = measured.check(require) if require else None
     if as_json:
-        _shared.put_json(found.to_json() | ({"requirement": checked.to_json()} if checked is not None else {}))
+        _shared.put_json(measured.to_json() | ({"requirement": checked.to_json()} if checked is not None else {}))
     else:
-        show(found, explain=explain)
+        show(measured, explain=explain)
         if checked is not None:
             _shared.console().print(str(checked), markup=False)
         if report is None:
@@ -286,9 +286,9 @@ def show(m: EventMeasurement, *, explain: bool) -> None:
         top = [(f"{t.places}", _percent(t.unique), f"{t.sets.median:,}", f"{t.tied:,}") for t in m.top]
         heads = ("places", "alone", "median set", "people with ties")
         _shared.show_table("By the most frequent places of each person", heads, top, right=range(4))
-    for name, found in (("Most telling hours", m.hours), ("Most telling weekdays", m.weekdays)):
-        if found:
-            lines = [(s.name, f"{s.people:,}", f"{s.points:,}", _percent(s.alone)) for s in found[:3]]
+    for name, shares in (("Most telling hours", m.hours), ("Most telling weekdays", m.weekdays)):
+        if shares:
+            lines = [(s.name, f"{s.people:,}", f"{s.points:,}", _percent(s.alone)) for s in shares[:3]]
             _shared.show_table(name, ("", "people", "points", "one person's only"), lines, right=(1, 2, 3))
     if m.shared:
         shown = [(f"{s.m}", f"{s.k:,}" if s.exact else f"at most {s.k:,}") for s in m.shared]

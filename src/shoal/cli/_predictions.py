@@ -97,10 +97,10 @@ def short(value: object) -> str:
 
 def read_second(text: str) -> tuple[float, float, float]:
     """Standard deviation, width and correlation of a second normal value."""
-    found = texts.numbers(text)
-    if len(found) != 3:
-        raise UsageError(f"--second takes 3 numbers; found {len(found)}.", hint="Expected SD,WIDTH,CORRELATION.")
-    return found[0], found[1], found[2]
+    numbers = texts.numbers(text)
+    if len(numbers) != 3:
+        raise UsageError(f"--second takes 3 numbers; found {len(numbers)}.", hint="Expected SD,WIDTH,CORRELATION.")
+    return numbers[0], numbers[1], numbers[2]
 
 
 def sizes(text: str) -> dict[str, int]:
@@ -164,7 +164,7 @@ def show_population(
         _shared.put_json(found.to_json() | ({} if homes is None else {"households": homes.to_json()}))
         return
     if fitted is not None:
-        _fitted(found, fitted)
+        _estimate_lines(found, fitted)
     else:
         _class_sizes(found)
     if homes is not None:
@@ -179,7 +179,7 @@ def show_population(
         _shared.next_step("shoal anonymize TABLE --draft policy.yml makes a release of it.")
 
 
-def _fitted(found: PopulationEstimate, risk: PopulationRisk) -> None:
+def _estimate_lines(found: PopulationEstimate, risk: PopulationRisk) -> None:
     """One headline, which needs no model; then the numbers behind it, and which of them to believe."""
     counted, m = risk.model == "counted", found.match
     if m is not None and not counted:
@@ -196,7 +196,7 @@ def _fitted(found: PopulationEstimate, risk: PopulationRisk) -> None:
         "records unique here and in the population": risk.sample_uniques_alone,
         "unique people of the population": risk.population_uniques,
     }
-    rows = [[what, *_shown(e, refuted=bool(risk.refutation))] for what, e in estimates.items()]
+    rows = [[what, *_show_estimate(e, refuted=bool(risk.refutation))] for what, e in estimates.items()]
     rows += [
         [f"records with a risk of {step:.0%} or more".replace("%", " %"), f"{n:,}", "", "A" if counted else "C"]
         for step, n in risk.above.items()
@@ -233,7 +233,7 @@ def _trust(risk: PopulationRisk) -> list[str]:
     return [f"{fitted.capitalize()} agrees with the sample; the risks of the records are scaled to this chance."]
 
 
-def _shown(e: Estimate, *, refuted: bool) -> list[str]:
+def _show_estimate(e: Estimate, *, refuted: bool) -> list[str]:
     """Value, range and grade; of a refuted model no value."""
     value = "not known" if refuted else f"{e.value:,.0f}"
     return [value, "" if e.grade == "A" else f"{e.low:,.0f} – {e.high:,.0f}", e.grade]
@@ -252,5 +252,5 @@ def _class_sizes(found: PopulationEstimate) -> None:
         _shared.line(f"unique people in the population: {u.value:,.0f}, counted")
         return
     least, most = u.details["spread"]
-    said = f"{u.method}: {u.value:,.0f}, grade {u.grade}; the models say {least:,.0f} to {most:,.0f}; "
-    _shared.line(f"{said}without a model {u.low:,.0f} to {u.high:,.0f} ({u.level:.0%})".replace("%", " %"))
+    sentence = f"{u.method}: {u.value:,.0f}, grade {u.grade}; the models say {least:,.0f} to {most:,.0f}; "
+    _shared.line(f"{sentence}without a model {u.low:,.0f} to {u.high:,.0f} ({u.level:.0%})".replace("%", " %"))

@@ -210,9 +210,9 @@ def publish(
 
     def proposed(book: Ledger, latest: Latest, options: dict[str, Any]) -> Bulk:
         if study:
-            return _studied(_read_study(table), dict(zip(columns, codes, strict=True)), people, book, latest, options)
+            return _propose_study(_read_study(table), dict(zip(columns, codes, strict=True)), people, book, latest, options)
         counted = _count(table, columns, codes, unit, count, by, answers, options)
-        return _counted(counted if by is not None else counted[""], codes, people, book, latest, options)
+        return _propose_counts(counted if by is not None else counted[""], codes, people, book, latest, options)
 
     one = by is None and not study
     bulk, records, submitted = how.carry_out(proposed)
@@ -272,14 +272,14 @@ def publish_study(content: dict[str, Any], codes: str, population: str, how: Pub
     coded = dict(zip(*_columns(codes), strict=True))
     people = Population.parse(population)
     bulk, records, submitted = how.carry_out(
-        lambda book, latest, options: _studied(content, coded, people, book, latest, options)
+        lambda book, latest, options: _propose_study(content, coded, people, book, latest, options)
     )
     if not as_json:
         _tell_many(bulk, records, submitted, how.dry_run, as_json)
     return _many(bulk, records, submitted, how.dry_run)
 
 
-def _counted(
+def _propose_counts(
     counted: IntArray | dict[str, IntArray],
     codes: tuple[str, ...],
     people: Population,
@@ -308,7 +308,7 @@ def _read_study(file: str) -> dict[str, Any]:
     return content
 
 
-def _studied(
+def _propose_study(
     content: dict[str, Any], coded: dict[str, str], people: Population, book: Ledger, latest: Latest, options: dict[str, Any]
 ) -> Bulk:
     """Proposals for every set of columns of a study, of everybody and of each subpopulation."""

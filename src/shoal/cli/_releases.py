@@ -50,15 +50,15 @@ def show_release(release: Release, out: Path, place: str = "", earlier: AttackRe
     _shared.line(made.verdict)
     counted = "" if made.requirements_people is None else ", counting people"
     for finding in made.requirements_people or made.requirements:
-        found = "none" if finding.found is None else _shared.shown(finding.found, 6)
-        _shared.line(f"  ok  {finding.sentence} (found {found}{counted})")
+        value = "none" if finding.found is None else _shared.shown(finding.found, 6)
+        _shared.line(f"  ok  {finding.sentence} (found {value}{counted})")
     for one in made.identifiers or ():
         _shared.line(f"  class  {_class_line(one)}")
-    told = [a for a in made.attacks if a.verdict in ("broken", "warning")]
-    for attack in told[:ATTACKS_SHOWN]:
+    marked = [a for a in made.attacks if a.verdict in ("broken", "warning")]
+    for attack in marked[:ATTACKS_SHOWN]:
         _shared.line(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
-    if len(told) > ATTACKS_SHOWN:
-        more = _shared.plural(len(told) - ATTACKS_SHOWN, "more warning")
+    if len(marked) > ATTACKS_SHOWN:
+        more = _shared.plural(len(marked) - ATTACKS_SHOWN, "more warning")
         _shared.line(f"  … {more}: {out / 'report.html'}")
     together = earlier is not None and _show_ledger(earlier, release.ledger_file)
     if release.private_file is not None:
@@ -109,13 +109,13 @@ def show_event_release(release: EventRelease, out: Path, place: str = "", earlie
     """The cost first, then what was done, what holds, and where it is."""
     made = release.certificate
     typer.secho(made.cost.sentence, fg="red" if made.cost.loss > 0.8 else None)
-    _shared.line(f"Published: {_done(made.steps)}.")
+    _shared.line(f"Published: {_describe_steps(made.steps)}.")
     if made.objections is not None:
         _shared.line(made.objections.sentence)
     _shared.line(made.verdict)
     for finding in made.requirements:
-        told = "none" if finding.found is None else written(finding.found)
-        _shared.line(f"  ok  {finding.sentence} (found {told})")
+        value = "none" if finding.found is None else written(finding.found)
+        _shared.line(f"  ok  {finding.sentence} (found {value})")
     _shared.show_table("What known records reveal", ("known", "alone before", "alone now"), _known(made), right=(0, 1, 2))
     rows = [
         (u.name, _shared.shown(u.before, 6), _shared.shown(u.after, 6), "" if u.kept is None else f"{written(100 * u.kept, 3)} %")
@@ -133,7 +133,7 @@ def show_event_release(release: EventRelease, out: Path, place: str = "", earlie
     _show_end(made.key, out, f" --table {shell_word(place)}" if place else "", step if together else "")
 
 
-def _done(steps: EventSteps) -> str:
+def _describe_steps(steps: EventSteps) -> str:
     parts = [f"time {steps.time}"] if steps.time else []
     parts += [f"place {steps.place}"] if steps.place else []
     parts += [f"at most {steps.most_records:,} records per person"] if steps.most_records else []
@@ -156,9 +156,9 @@ def release_linked(
 ) -> None:
     """Several tables about the same people, released together."""
     free(out)
-    with _shared.progress("anonymizing") as told:
-        release = shoal.anonymize_tables(policy, key_file=key, format=form, exclude=exclude, progress=told)
-        release.write(out, progress=told)
+    with _shared.progress("anonymizing") as report:
+        release = shoal.anonymize_tables(policy, key_file=key, format=form, exclude=exclude, progress=report)
+        release.write(out, progress=report)
         earlier = release.remember() if ledger else None
         release.close()
     made = release.certificate
@@ -192,45 +192,49 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
     """A policy to edit: suggested roles with their reasons as comments."""
     if target.exists():
         raise UsageError(f"'{target.name}' exists already.", hint="Name a new file after --draft.")
-    with _shared.progress("looking at the columns") as told:
+    with _shared.progress("looking at the columns") as report:
         opened = shoal.open(table, **reading)
-        found = amounts_as_known(shoal.inspect(opened, progress=told, **known))
-    said = {c.name for c in found.columns if opened.schema[c.name].missing_values}
-    read = said | ({c.name for c in found.columns if c.missing_values and c.name not in said} if _asked(found, said) else set())
-    plan, rest, finding = None, _rests(found)[0], None
-    out = {c.name: f"it follows from '{c.follows}'" for c in found.columns if c.follows and c.role is Role.QUASI}
-    sure = sorted((c for c in found.columns if c.role is Role.QUASI and c.name not in out), key=lambda c: -c.confidence)
+        findings = amounts_as_known(shoal.inspect(opened, progress=report, **known))
+    declared = {c.name for c in findings.columns if opened.schema[c.name].missing_values}
+    read = declared | (
+        {c.name for c in findings.columns if c.missing_values and c.name not in declared}
+        if _ask_missing(findings, declared)
+        else set()
+    )
+    plan, rest, finding = None, _rests(findings)[0], None
+    out = {c.name: f"it follows from '{c.follows}'" for c in findings.columns if c.follows and c.role is Role.QUASI}
+    sure = sorted((c for c in findings.columns if c.role is Role.QUASI and c.name not in out), key=lambda c: -c.confidence)
     out |= {c.name: f"{MOST_TRIED} surer ones are tried together" for c in sure[MOST_TRIED:] if c.confidence < 1}
     try:
-        with _shared.progress("trying plans") as told:
-            precious = [c.name for c in found.columns if c.topic in PRECIOUS]
-            for choice in (choices := _rests(found)):
-                asked = Policy.parse(draft_policy(found, read=read, rest=choice, out=out))
+        with _shared.progress("trying plans") as report:
+            precious = [c.name for c in findings.columns if c.topic in PRECIOUS]
+            for choice in (choices := _rests(findings)):
+                asked = Policy.parse(draft_policy(findings, read=read, rest=choice, out=out))
                 whole = choice != choices[-1]  # another choice follows if this one costs a column
-                plan, rest = first_plan(opened, asked, precious=precious, progress=told, whole=whole), choice
+                plan, rest = first_plan(opened, asked, precious=precious, progress=report, whole=whole), choice
                 if not plan.left_out and not plan.problem:
                     break
             if plan is not None and plan.tried is not None:
-                told(0.9, "counting what a few known columns find")
+                report(0.9, "counting what a few known columns find")
                 finding = _finding(plan.tried)
     except KeyboardInterrupt as stopped:  # the roles are known, and the best plan that was found
         plan = stopped.best if isinstance(stopped, StoppedDraftError) else plan
-        write_text(target, draft_policy(found, plan, read, rest=rest, out=out))
+        write_text(target, draft_policy(findings, plan, read, rest=rest, out=out))
         tried = "The best plan that was found is in it." if plan is not None else "No plan was tried."
         _shared.say(f"Wrote {target} with what was found so far. {tried}")
         raise
     out |= finding or {}
-    write_text(target, draft_policy(found, plan, read, rest=rest, out=out, known=finding is not None))
+    write_text(target, draft_policy(findings, plan, read, rest=rest, out=out, known=finding is not None))
     if as_json:
-        _shared.put_json({"draft": str(target), "columns": len(found.columns)})
+        _shared.put_json({"draft": str(target), "columns": len(findings.columns)})
     else:
         step = "Read it, correct the roles."
         if plan is not None and plan.problem:
             step = f"As it stands, the run will stop: {plan.problem}"
-        if found.undecided:
+        if findings.undecided:
             fate = "treated as quasi-identifiers" if rest == "quasi" else "left out"
-            step += f" {_shared.plural(len(found.undecided), 'undecided column')}: {fate} unless you decide."
-        if not found.quasi and not found.undecided:
+            step += f" {_shared.plural(len(findings.undecided), 'undecided column')}: {fate} unless you decide."
+        if not findings.quasi and not findings.undecided:
             step = "No column was found that others could know: name at least one under quasi in it."
         _shared.line(f"Wrote {target}. {step}")
         _shared.next_step(f"shoal anonymize {_shared.named(table)} --policy {shell_word(target)} --out release", within=True)
@@ -259,7 +263,7 @@ def _rests(found: Inspection) -> tuple[str, ...]:
     return ("quasi", "drop") if len(found.undecided) <= FEW_UNDECIDED else ("drop",)
 
 
-def _asked(found: Inspection, said: set[str]) -> bool:
+def _ask_missing(found: Inspection, said: set[str]) -> bool:
     """Whether the spellings found are to be read as missing; asked where somebody can answer."""
     spelled = [(c.name, c.missing_values) for c in found.columns if c.missing_values and c.name not in said]
     if not spelled or not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -96,11 +96,11 @@ def progress(title: str) -> Iterator[Progress]:
 
 def _steps(title: str) -> Progress:
     """Says each step once, when it begins."""
-    said = {""}
+    shown_before = {""}
 
     def step(done: float, what: str) -> None:
-        if (what or title) not in said:
-            said.add(what or title)
+        if (what or title) not in shown_before:
+            shown_before.add(what or title)
             say(what or title)
 
     return step
@@ -118,8 +118,8 @@ def tell_repairs(source: Mapping[str, Any], read: Mapping[str, Any] | None = Non
 def tell_losses(sentences: Iterable[str], *, after: bool = False) -> None:
     """What a format cannot hold: on stderr before writing, so that it can be stopped; among the answers afterwards."""
     for sentence in sentences:
-        told = f"{'not kept' if after else 'will not be kept'}: {printable(sentence)}"
-        line(told) if after else typer.echo(told, err=True)
+        text = f"{'not kept' if after else 'will not be kept'}: {printable(sentence)}"
+        line(text) if after else typer.echo(text, err=True)
 
 
 def tell(result: Mapping[str, object], words: RenderableType, *, as_json: bool) -> None:
@@ -332,13 +332,13 @@ def preview_instead(
     from shoal.api.preview import preview
 
     sources = [tables] if tables is None or isinstance(tables, str) else tables
-    found = [preview(verb, source, reading=reading, **words) for source in sources]
+    previews = [preview(verb, source, reading=reading, **words) for source in sources]
     if as_json:
-        put_json(found[0].to_json() if len(found) == 1 else {"verb": verb, "tables": [f.to_json() for f in found]})
+        put_json(previews[0].to_json() if len(previews) == 1 else {"verb": verb, "tables": [f.to_json() for f in previews]})
         raise typer.Exit
-    for one in found:
+    for one in previews:
         for statement in one.statements:
             typer.echo(f"-- returns {statement.returns}\n{printable(statement.sql)};")
-    for note in dict.fromkeys(f.note for f in found):
+    for note in dict.fromkeys(f.note for f in previews):
         say(note)
     raise typer.Exit

@@ -182,9 +182,9 @@ def _page(command: Any, name: str, below: list[str]) -> str:
     """One page in the language of man (roff)."""
     title = name.replace(" ", "-")
     context = command.make_context(name, [], resilient_parsing=True, obj={ALL: True})
-    said = " ".join((command.help or "").split())
+    text = " ".join((command.help or "").split())
     records = [(p.param_type_name, p.get_help_record(context)) for p in command.get_params(context)]
-    lines = [f'.TH {_inert(title).upper()} 1 "" "shoal {__version__}"', ".SH NAME", rf"{_inert(title)} \- {_inert(said)}"]
+    lines = [f'.TH {_inert(title).upper()} 1 "" "shoal {__version__}"', ".SH NAME", rf"{_inert(title)} \- {_inert(text)}"]
     lines += [".SH SYNOPSIS", f".B {_inert(name)}", _inert(" ".join(command.collect_usage_pieces(context)))]
     for kind, heading in (("argument", "ARGUMENTS"), ("option", "OPTIONS")):
         shown = [record for of, record in records if of == kind and record is not None]
@@ -217,12 +217,12 @@ def demo(
     """Run every step on generated people: inspect, measure, predict, anonymize, prove. Writes shoal-demo/."""
     from shoal.api.demo import demo as walk
 
-    with _shared.progress("demonstration") as told:
-        found = walk("shoal-demo", people=people, seed=seed, progress=told)
+    with _shared.progress("demonstration") as report:
+        walked = walk("shoal-demo", people=people, seed=seed, progress=report)
     if as_json:
-        _shared.put_json(found)
+        _shared.put_json(walked)
         return
-    for sentence in found.story():
+    for sentence in walked.story():
         typer.echo(sentence)
     typer.echo("")
     typer.echo("Now open shoal-demo/release/report.html in a browser, or try (shoal-demo/README.txt says more):")

@@ -88,8 +88,8 @@ def verify(
 ) -> None:
     """Verify a release offline: signature, files, plan, and every number by counting the data again."""
     preview_instead(preview, "verify", str(folder), {}, as_json=as_json, **verb_options)
-    with _shared.progress("verifying") as told:
-        result = shoal.verify(folder, progress=told, **verb_options)
+    with _shared.progress("verifying") as report:
+        result = shoal.verify(folder, progress=report, **verb_options)
     if as_json:
         _shared.put_json(result.to_json())
     else:
@@ -138,7 +138,7 @@ def attack(
         chance = "chance would" if control is None else "on people who were not in its making"
         bound = CLAIM if original is None else chance
         warnings = sum(r.verdict == "warning" for r in report.results)
-        missed = _missed(report.results, verb_options)
+        missed = _list_missed(report.results, verb_options)
         _shared.line(_closing(report.holds, warnings, bound, missed))
         if verb_options.get("exposed") is not None:
             _shared.line(
@@ -181,7 +181,7 @@ def attack_lines(results: Sequence[AttackResult], *, every: bool = False) -> lis
     return lines
 
 
-def _missed(results: Any, asked: dict[str, Any]) -> int:
+def _list_missed(results: Any, asked: dict[str, Any]) -> int:
     """Attacks that an option asked for and that were not run."""
     kinds = {"with_": ("linkage", "trail matching"), "previous": ("intersection", "earlier release"), "hunt": ("hunt",)}
     wanted = {kind for option, names in kinds.items() if asked.get(option) for kind in names}

@@ -52,13 +52,13 @@ def compare(
     """Compare a release with its original: losses, distributions, correlations, counts, models and analyses."""
     preview_instead(preview, "compare", original, reading, as_json=as_json, release=release, **verb_options)
     with _shared.progress("comparing") as progress:
-        found = shoal.compare(shoal.open(original, **reading), release, progress=progress, **verb_options)
+        comparison = shoal.compare(shoal.open(original, **reading), release, progress=progress, **verb_options)
     if report is not None:
-        _shared.say(f"Page written to {found.report(report)}.")
+        _shared.say(f"Page written to {comparison.report(report)}.")
     if as_json:
-        _shared.put_json(found.to_json())
+        _shared.put_json(comparison.to_json())
         return
-    _show(found)
+    _show(comparison)
     if report is None:
         one, two = ("TABLE" if "://" in name else name for name in (original, release))  # a URL may hold a password
         _shared.next_step(f"shoal compare {one} {two} --report compare.html", within=True)
@@ -67,17 +67,23 @@ def compare(
 def _show(c: "Comparison") -> None:
     _shared.line(c.sentence, style="bold")
     rows = [
-        (x.name, x.kind, f"{x.values[0]:,} → {x.values[1]:,}", _percent(x.losses["granularity"], kept=True), _said(x.distance))
+        (
+            x.name,
+            x.kind,
+            f"{x.values[0]:,} → {x.values[1]:,}",
+            _percent(x.losses["granularity"], kept=True),
+            _shown(x.distance),
+        )
         for x in c.columns
     ]
     heads = ("column", "", "values", "detail kept", "distance")
     _shared.show_table("Columns", heads, rows, right=(2, 3, 4))
     if c.not_published:
         _shared.line(f"Not published: {', '.join(c.not_published)}.")
-    losses = [(name.replace("_", " "), _said(value)) for name, value in c.overall.items()]
+    losses = [(name.replace("_", " "), _shown(value)) for name, value in c.overall.items()]
     _shared.show_table("Over all columns", ("measure", "value"), losses, right=(1,))
     worst = sorted(c.pairs, key=lambda p: -p.distance)[:5]
-    pairs = [(" + ".join(p.columns), _said(p.distance), _said(p.before), _said(p.after)) for p in worst]
+    pairs = [(" + ".join(p.columns), _shown(p.distance), _shown(p.before), _shown(p.after)) for p in worst]
     if pairs:
         heads2 = ("columns", "distance", "Cramér's V before", "after")
         _shared.show_table("Pairs that changed most", heads2, pairs, right=(1, 2, 3))
@@ -85,18 +91,18 @@ def _show(c: "Comparison") -> None:
         k = c.classes
         _shared.line(f"Smallest class over {', '.join(k['quasi'])}: {k['k']['before']:,} → {k['k']['after']:,}.")
     if c.propensity is not None:
-        _shared.line(f"pMSE {_said(c.propensity.pmse)}, {_said(c.propensity.ratio)} times that of resampled original records.")
+        _shared.line(f"pMSE {_shown(c.propensity.pmse)}, {_shown(c.propensity.ratio)} times that of resampled original records.")
     if c.queries is not None and c.queries.queries:
         q = c.queries
         _shared.line(f"Random counts are off by {_percent(q.median)} (median), {_percent(q.p90)} (nine in ten).")
-    models = [(m.target, m.model, m.score, _said(m.baseline), _said(m.before), _said(m.after)) for m in c.models]
+    models = [(m.target, m.model, m.score, _shown(m.baseline), _shown(m.before), _shown(m.after)) for m in c.models]
     if models:
         heads3 = ("target", "model", "score", "best guess", "original", "release")
         _shared.show_table("Models, tested on original rows", heads3, models, right=(3, 4, 5))
-    analyses = [(a.analysis, _said(a.before), _said(a.after), f"{_said(a.change)} ({a.measure})") for a in c.analyses]
+    analyses = [(a.analysis, _shown(a.before), _shown(a.after), f"{_shown(a.change)} ({a.measure})") for a in c.analyses]
     if analyses:
         _shared.show_table("Analyses", ("", "before", "after", "change"), analyses, right=(1, 2))
-    points = [(f"{p.k:,}", _said(p.loss), METHODS[p.method]) for p in c.frontier]
+    points = [(f"{p.k:,}", _shown(p.loss), METHODS[p.method]) for p in c.frontier]
     if points:
         _shared.show_table("The least loss found at each k", ("k", "loss", "by"), points, right=(0, 1))
         _shared.line(c.frontier_scope)
@@ -105,7 +111,7 @@ def _show(c: "Comparison") -> None:
     _shared.notes(c.notes)
 
 
-def _said(x: float | None) -> str:
+def _shown(x: float | None) -> str:
     return "" if x is None or x != x else _shared.shown(x, 3)
 
 
@@ -182,12 +188,12 @@ def study(
         verb_options.setdefault("sets", [columns])
     preview_instead(preview, "study", table, reading, as_json=as_json, **verb_options)
     with _shared.progress("counting") as progress:
-        found = shoal.study(shoal.open(table, **reading), progress=progress, **verb_options)
+        studied = shoal.study(shoal.open(table, **reading), progress=progress, **verb_options)
     if report is not None:
-        _shared.say(f"Page written to {found.report(report)}.")
+        _shared.say(f"Page written to {studied.report(report)}.")
     if not as_json:
-        _show_study(found)
-    content = found.to_json()
+        _show_study(studied)
+    content = studied.to_json()
     if publish is not None:
         from shoal.cli._publishing import Publishing, publish_study
 
@@ -204,13 +210,13 @@ def _show_reproduced(source: str, data: Path | None, *, as_json: bool) -> None:
     """Printed numbers beside Shoal's; exit code 1 if one differs."""
     from shoal.studies.reproduce import reproduce
 
-    found = reproduce(source, data)
-    many = {name: sum(x["verdict"] == name for x in found) for name in ("same", "corrected", "differs", "no data")}
+    reproduced = reproduce(source, data)
+    many = {name: sum(x["verdict"] == name for x in reproduced) for name in ("same", "corrected", "differs", "no data")}
     if as_json:
-        _shared.put_json({"numbers": found, **many})
+        _shared.put_json({"numbers": reproduced, **many})
     else:
-        ours = ["" if x["ours"] is None else _shared.shown(x["ours"], 7) for x in found]
-        rows = [(*list(x.values())[:5], number, x["verdict"]) for x, number in zip(found, ours, strict=True)]
+        ours = ["" if x["ours"] is None else _shared.shown(x["ours"], 7) for x in reproduced]
+        rows = [(*list(x.values())[:5], number, x["verdict"]) for x, number in zip(reproduced, ours, strict=True)]
         heads = ("source", "where", "what", "printed", "corrected", "ours", "")
         _shared.show_table("Printed numbers beside Shoal's", heads, rows, right=(3, 4, 5))
         numbers = f"{many['same']:,} numbers are as printed, {many['corrected']:,} equal the correction"
@@ -241,8 +247,8 @@ def _show_study(s: "Study") -> None:
         heads4 = ("columns", "groups", "Pearson", "Spearman", "slope on κ", "R²")
         _shared.show_table(title, heads4, rows2, right=range(1, 6))
     if s.lattice is not None:
-        for title, found in (("Smallest identifying sets", s.lattice.identifying), ("Largest safe sets", s.lattice.safe)):
-            rows3 = [(" + ".join(x.columns), f"{x.unique:,}", f"{x.k:,}") for x in found[:40]]
+        for title, sets in (("Smallest identifying sets", s.lattice.identifying), ("Largest safe sets", s.lattice.safe)):
+            rows3 = [(" + ".join(x.columns), f"{x.unique:,}", f"{x.k:,}") for x in sets[:40]]
             if rows3:
                 _shared.show_table(title, ("columns", "one of a kind", "smallest group"), rows3, right=(1, 2))
             else:
@@ -252,5 +258,5 @@ def _show_study(s: "Study") -> None:
 
 def _by_cells(x: "SetResult") -> list[str]:
     r = x.regression
-    found = (x.pearson, x.spearman, None if r is None else r.slope, None if r is None else r.r2)
-    return [f"{len(x.groups):,}", *("" if v is None else _shared.shown(v, 3) for v in found)]
+    coefficients = (x.pearson, x.spearman, None if r is None else r.slope, None if r is None else r.r2)
+    return [f"{len(x.groups):,}", *("" if v is None else _shared.shown(v, 3) for v in coefficients)]

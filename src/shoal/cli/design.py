@@ -104,8 +104,8 @@ def _json(q: "Questionnaire", meter: "Meter", ways: "list[Suggestion]", person: 
 def _show_person(person: "Degradation") -> None:
     chain, crowd = " → ".join(f"{x:,.1f}" for x in person.chain), person.crowd
     between = f"; between {crowd.low:,.0f} and {crowd.high:,.0f} for any dependence" if crowd.low < crowd.high else ""
-    said = f"With these answers: {chain} people{between}."
-    _shared.line(said)
+    sentence = f"With these answers: {chain} people{between}."
+    _shared.line(sentence)
 
 
 def _compute(path: Path | None, options: dict[str, Any]) -> tuple["Questionnaire", "Meter", "list[Suggestion]"]:
@@ -212,12 +212,12 @@ def _enough(q: "Questionnaire", meter: "Meter") -> str:
     expected, certain = q.enough()
     if expected is None:
         return f"No number of respondents up to {q.population:,} is expected to meet the target."
-    said = f"The target is expected to be met with at least {expected:,} respondents"
+    sentence = f"The target is expected to be met with at least {expected:,} respondents"
     if meter.open_questions:
-        return f"By the closed questions alone, t{said[1:]}; with open answers nothing is certain."
+        return f"By the closed questions alone, t{sentence[1:]}; with open answers nothing is certain."
     if certain is None:
-        return f"{said}; for certain with no number of them."
-    return f"{said}." if certain == expected else f"{said}, and for certain with at least {certain:,}."
+        return f"{sentence}; for certain with no number of them."
+    return f"{sentence}." if certain == expected else f"{sentence}, and for certain with at least {certain:,}."
 
 
 def _show_changes(ways: "list[Suggestion]", meter: "Meter") -> None:
@@ -249,14 +249,14 @@ def _show_set_aside(q: "Questionnaire") -> None:
         _shared.line(f"  {flag.question}: {flag.says}")
     opened = [f.question for f in q.flags if f not in named]
     if opened:
-        said = "Not counted, because the answers are open (the true share is higher if others know them)"
-        _shared.line(f"{said}: {', '.join(opened)}")
+        heading = "Not counted, because the answers are open (the true share is higher if others know them)"
+        _shared.line(f"{heading}: {', '.join(opened)}")
     for flag in (f for f in q.flags if f.kind == "date"):
         _shared.line(f"  {flag.question}: {flag.says} {flag.do}")
     doubt = [n for n, x in q.counted.items() if x.role == "undecided"]
     if doubt:
-        said = "Counted, although it is not known whether others know the answer (name those they do not with --sensitive)"
-        _shared.line(f"{said}: {', '.join(dict.fromkeys(map(whole_question, doubt)))}")
+        heading = "Counted, although it is not known whether others know the answer (name those they do not with --sensitive)"
+        _shared.line(f"{heading}: {', '.join(dict.fromkeys(map(whole_question, doubt)))}")
     quiet = [n for n in q.questions if n not in q.counted]
     if quiet:
         _shared.line(

@@ -37,11 +37,11 @@ def inspect(
     """Find which columns identify people: a suggested role for each, with a reason. Shows no data value."""
     preview_instead(preview, "inspect", table, reading, as_json=as_json, **verb_options)
     with _shared.progress("looking at the columns") as progress:
-        found = shoal.inspect(shoal.open(table, **reading), progress=progress, **verb_options)
+        inspection = shoal.inspect(shoal.open(table, **reading), progress=progress, **verb_options)
     if as_json:
-        _shared.put_json(found.to_json())
+        _shared.put_json(inspection.to_json())
     else:
-        show(found, "TABLE" if "://" in table else table)  # a URL may hold a password
+        show(inspection, "TABLE" if "://" in table else table)  # a URL may hold a password
 
 
 COLOURS = {"direct": "bold red", "quasi": "yellow", "sensitive": "magenta", "insensitive": "green", "undecided": "bold cyan"}

@@ -68,21 +68,21 @@ def link(
             raise UsageError("encodings have no columns to name.", hint="Fields and ids are chosen by `shoal encode`.")
         if earlier is not None and people is None:
             raise UsageError("--earlier goes with --people.", hint="Name the file to write: --people people.csv.")
-        _encoded(left, right, verb_options, out, people, earlier, as_json=as_json)
+        _link_encoded(left, right, verb_options, out, people, earlier, as_json=as_json)
         return
     if people is not None or earlier is not None:
         raise UsageError("--people is for encodings.", hint="Pseudonyms for a table come from `shoal vault intake`.")
     preview_instead(preview, "link", left, {}, as_json=as_json, right=right, **verb_options)
     with _shared.progress("comparing"):
-        found = shoal.link(left, right, **verb_options)
+        linked = shoal.link(left, right, **verb_options)
     if save_model is not None:
-        found.model.write(save_model)
+        linked.model.write(save_model)
     if out is not None:
-        found.write(out)
+        linked.write(out)
     if as_json:
-        _shared.put_json(found.to_json())
+        _shared.put_json(linked.to_json())
         return
-    _print(found)
+    _print(linked)
     for file in (out, save_model):
         if file is not None:
             _shared.say(f"Written to {file}.")
@@ -91,7 +91,7 @@ def link(
     )
 
 
-def _encoded(
+def _link_encoded(
     left: str,
     right: str | None,
     options: dict[str, Any],
@@ -104,15 +104,15 @@ def _encoded(
     """Compare files of encodings: no key, no values, only the holders' ids."""
     limits = {name: options[name] for name in ("match", "possible", "one_to_one") if name in options}
     with _shared.progress("comparing"):
-        found = shoal.link_encoded(left, right, **limits)
+        links = shoal.link_encoded(left, right, **limits)
     if out is not None:
-        found.write(out)
+        links.write(out)
     if people is not None:
-        found.write_people(people, earlier)
+        links.write_people(people, earlier)
     if as_json:
-        _shared.put_json(found.to_json())
+        _shared.put_json(links.to_json())
         return
-    typer.echo(f"{found.matches:,} pairs match, {found.possible:,} are possible matches for the two holders to decide together.")
+    typer.echo(f"{links.matches:,} pairs match, {links.possible:,} are possible matches for the two holders to decide together.")
     for file in (out, people):
         if file is not None:
             _shared.say(f"Written to {file}.")

@@ -84,28 +84,28 @@ def measure(
         )
         return
     preview_instead(preview, "measure", table, reading, as_json=as_json, **verb_options)
-    opened = _opened(table, reading, verb_options, as_json=as_json)
+    opened = _open_table(table, reading, verb_options, as_json=as_json)
     with opened.one_state():  # what is shown of subsets and households is counted later
         with _shared.progress("counting") as progress:
-            found: Measurement = shoal.measure(opened, progress=progress, **verb_options)
-        found = found.with_impact(read_weights(impact)) if impact else found
-        homes = found.households(household) if household else None
-        checked = found.check(require) if require else None
+            measured: Measurement = shoal.measure(opened, progress=progress, **verb_options)
+        measured = measured.with_impact(read_weights(impact)) if impact else measured
+        homes = measured.households(household) if household else None
+        checked = measured.check(require) if require else None
         if report is not None:
-            _shared.say(f"Report written to {found.report(report)}.")
+            _shared.say(f"Report written to {measured.report(report)}.")
         if plot is not None:
-            _shared.say(f"Plot written to {found.plot(plot)}.")
+            _shared.say(f"Plot written to {measured.plot(plot)}.")
         if as_json:
             extra = {"requirement": checked.to_json()} if checked is not None else {}
             extra |= {"households": homes.to_json()} if homes is not None else {}
-            _shared.put_json(found.to_json() | extra | ({"suda": found.suda().to_json()} if suda else {}))
+            _shared.put_json(measured.to_json() | extra | ({"suda": measured.suda().to_json()} if suda else {}))
         else:
-            _show(found, table, homes, checked, suda=suda, explain=explain)
+            _show(measured, table, homes, checked, suda=suda, explain=explain)
     if checked is not None and not checked:
         raise typer.Exit(1)
 
 
-def _opened(table: str, reading: dict[str, Any], options: dict[str, Any], *, as_json: bool) -> "Table":
+def _open_table(table: str, reading: dict[str, Any], options: dict[str, Any], *, as_json: bool) -> "Table":
     """The table; at a terminal, ask for quasi-identifiers and the person column if they are not given."""
     opened: Table = shoal.open(table, **reading)
     for line in () if as_json else texts.how_read(opened.source):

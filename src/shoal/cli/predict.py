@@ -45,8 +45,8 @@ def register(app: typer.Typer) -> None:
 
 def _answer(question: str, options: dict[str, Any], plot: Path | None, *, as_json: bool) -> None:
     """Ask the question and print the answer."""
-    found: Any = shoal.predict(question, **options)  # type: ignore[call-overload]
-    _predictions.show_prediction(found, plot, as_json=as_json)
+    answer: Any = shoal.predict(question, **options)  # type: ignore[call-overload]
+    _predictions.show_prediction(answer, plot, as_json=as_json)
 
 
 @from_verb(
@@ -158,8 +158,8 @@ def population(
     if preview:
         table = verb_options.pop("table", None)
         preview_instead(preview, "predict", table, {}, as_json=as_json, question="population", **verb_options)
-    found = shoal.predict("population", **verb_options)
-    _predictions.show_population(found, household=household, records=records, plot=plot, as_json=as_json)
+    answer = shoal.predict("population", **verb_options)
+    _predictions.show_population(answer, household=household, records=records, plot=plot, as_json=as_json)
 
 
 @from_verb(
@@ -191,10 +191,10 @@ def zipf(
     if preview:
         place, _, column = verb_options.pop("table", "").rpartition(":")
         preview_instead(preview, "predict", place, {}, as_json=as_json, question="zipf", column=column, **verb_options)
-    found = shoal.predict("zipf", **verb_options)
+    answer = shoal.predict("zipf", **verb_options)
     if curve is not None:
-        _shared.say(f"Curve written to {found.curve(curve)}.")
-    _predictions.show_prediction(found, plot, as_json=as_json)
+        _shared.say(f"Curve written to {answer.curve(curve)}.")
+    _predictions.show_prediction(answer, plot, as_json=as_json)
 
 
 def dining(

@@ -67,7 +67,7 @@ def query(attributes: Codes, population: People, registry: Source = "", trust: T
     from shoal.kernels.signatures import fingerprint
     from shoal.registry.answer.answer import shown
 
-    answer = _asked(registry, trust).query(_split(attributes), population)
+    answer = _registry_of(registry, trust).query(_split(attributes), population)
     if as_json:
         _shared.put_json(shown(answer))
         return
@@ -105,23 +105,23 @@ def analyse(
     from shoal.registry.answer.answer import analysed
 
     you = one_person(_shares(my_share), group) if my_share else None
-    found = analysed(_asked(registry, trust).query(_split(attributes), population, size=size), group)
+    analysis = analysed(_registry_of(registry, trust).query(_split(attributes), population, size=size), group)
     if you is not None:
-        found["you"] = you
+        analysis["you"] = you
     if as_json:
-        _shared.put_json(found)
+        _shared.put_json(analysis)
         return
-    share = found["unique_share"]
+    share = analysis["unique_share"]
     if share is None:
-        for note in found["notes"]:
+        for note in analysis["notes"]:
             typer.echo(_shared.printable(note))
         return
-    between = f"between {share['low']:.1%} and {share['high']:.1%}, grade {share['grade']}, {found['fit']}"
+    between = f"between {share['low']:.1%} and {share['high']:.1%}, grade {share['grade']}, {analysis['fit']}"
     about = "perhaps" if share["grade"] == "C" else "about"
     typer.echo(f"Of {group:,} people {about} {share['value']:.1%} are one of a kind ({between}).")
-    if "smallest_group" in found:
-        typer.echo(found["smallest_group"]["sentence"])
-    for note in [*found["notes"], *share.get("notes", [])]:
+    if "smallest_group" in analysis:
+        typer.echo(analysis["smallest_group"]["sentence"])
+    for note in [*analysis["notes"], *share.get("notes", [])]:
         typer.echo(f"  {_shared.printable(note)}")
     if you is not None:
         sure = f"between {you['alone_at_least']:.1%} and {you['alone_at_most']:.1%}, however your answers go together"
@@ -143,7 +143,7 @@ def decide(
     """Collect, collect in bands, or do not collect: advice per attribute, with the reason and a paragraph for the letter."""
     from shoal.registry.answer.decide import decide as advise
 
-    decision = advise(_asked(registry, trust), _split(attributes), population, group_size=group, target=target)
+    decision = advise(_registry_of(registry, trust), _split(attributes), population, group_size=group, target=target)
     if as_json:
         _shared.put_json(decision)
         return
@@ -169,15 +169,15 @@ def verify(
     if "://" in source or Path(source).is_file():
         if earlier is not None:
             raise UsageError("only mirrors are compared with earlier ones.", hint="Mirror the store first.")
-        found = verify_store(_publishing.store_of(source))
+        checked = verify_store(_publishing.store_of(source))
     else:
-        found = Mirror(source).verify(earlier=earlier)
+        checked = Mirror(source).verify(earlier=earlier)
     if as_json:
-        _shared.put_json({"verified": True, **found})
+        _shared.put_json({"verified": True, **checked})
     else:
-        said = f"{found['records']:,} records, {found['lines']:,} log lines, {found['statements']:,} statements"
-        more = f", {found['notices']:,} notices" if found["notices"] else ""
-        typer.echo(f"Verified: {said}{more}.")
+        sentence = f"{checked['records']:,} records, {checked['lines']:,} log lines, {checked['statements']:,} statements"
+        more = f", {checked['notices']:,} notices" if checked["notices"] else ""
+        typer.echo(f"Verified: {sentence}{more}.")
 
 
 def mirror(
@@ -216,25 +216,25 @@ def search(
     from shoal.registry.answer.plain import grouped, nearby
     from shoal.registry.answer.query import populations
 
-    source = _asked(registry, "").source
-    found = populations(source, text.strip(), limit=most + 1)
+    source = _registry_of(registry, "").source
+    places = populations(source, text.strip(), limit=most + 1)
     if as_json:
-        shown = [{"population": x.population, "attributes": [list(c) for c in x.codings]} for x in found[:most]]
-        _shared.put_json({"populations": shown, "more": len(found) > most})
+        shown = [{"population": x.population, "attributes": [list(c) for c in x.codings]} for x in places[:most]]
+        _shared.put_json({"populations": shown, "more": len(places) > most})
         return
-    if not text.strip() and found:
+    if not text.strip() and places:
         for line in grouped(source, most):
             typer.echo(_shared.printable(line))
         return
-    for listed in found[:most]:
+    for listed in places[:most]:
         typer.echo(f"{_shared.printable(listed.population)}: {'; '.join(','.join(c) for c in listed.codings)}")
-    if not found:
-        said = "No population has this in its name." if text.strip() else "The registry is empty."
-        typer.echo(_shared.printable(" ".join([said, *nearby(source, text)])))
-    elif len(found) > most:
+    if not places:
+        sentence = "No population has this in its name." if text.strip() else "The registry is empty."
+        typer.echo(_shared.printable(" ".join([sentence, *nearby(source, text)])))
+    elif len(places) > most:
         typer.echo(
             f"… and more: add --most, or search a part of the name. Then: shoal registry query --attributes … --population "
-            f'"{_shared.printable(found[0].population)}"'
+            f'"{_shared.printable(places[0].population)}"'
         )
 
 
@@ -258,13 +258,13 @@ def seed(
 
     with _shared.progress("summarising populations") as details:
         store = _publishing.store_of(registry)
-        found = fill(store, progress=details)
+        filled = fill(store, progress=details)
         if not generated:
-            found = fill_built_in(store, found)
+            filled = fill_built_in(store, filled)
     _shared.tell(
-        found,
-        f"Published {found['records']:,} records about {found['populations']:,} populations ({found['source']}).\n"
-        f"Generated people: decide takes the word of their key with --trust {found['key']}",
+        filled,
+        f"Published {filled['records']:,} records about {filled['populations']:,} populations ({filled['source']}).\n"
+        f"Generated people: decide takes the word of their key with --trust {filled['key']}",
         as_json=as_json,
     )
 
@@ -285,7 +285,7 @@ def _split(attributes: str) -> list[str]:
     return list(typed.names(attributes))
 
 
-def _asked(registry: str, trust: str) -> Any:
+def _registry_of(registry: str, trust: str) -> Any:
     """The registry to ask, under the keys that the asker trusts."""
     from shoal.registry.answer.query import Registry
 
@@ -372,16 +372,16 @@ def list_notices(
     from shoal.kernels.signatures import fingerprint
     from shoal.registry.answer.query import Registry
 
-    found = Registry(registry, anchors=typed.names(trust)).catalogue(text.strip(), limit=most + 1)
+    notices = Registry(registry, anchors=typed.names(trust)).catalogue(text.strip(), limit=most + 1)
     if as_json:
-        _shared.put_json({"notices": [n.to_json() for n in found[:most]], "more": len(found) > most})
+        _shared.put_json({"notices": [n.to_json() for n in notices[:most]], "more": len(notices) > most})
         return
-    for n in found[:most]:
+    for n in notices[:most]:
         who = f"{n.holder} ({fingerprint(n.key)}) {n.kind}"
         typer.echo(_shared.printable(f"{n.population}: {who} {', '.join(n.codes)} in {n.title}, {n.date}"))
-    if not found:
+    if not notices:
         typer.echo("The catalogue has nothing about this. Say what you hold: shoal registry catalogue holds --help")
-    elif len(found) > most:
+    elif len(notices) > most:
         typer.echo("… and more: add --most, or name a place.")
 
 
@@ -391,18 +391,18 @@ def matches(registry: Catalogue, text: Text = "", trust: Endorsed = "", as_json:
     from shoal.registry.answer.query import Registry
 
     asked = Registry(registry, anchors=typed.names(trust))
-    found = match(asked.catalogue(), asked, about=text.strip())
+    matched = match(asked.catalogue(), asked, about=text.strip())
     if as_json:
-        _shared.put_json(found.to_json())
+        _shared.put_json(matched.to_json())
         return
-    for heading, lines in (("Could be joined:", found.joins), ("Asked, and held elsewhere:", found.requests)):
+    for heading, lines in (("Could be joined:", matched.joins), ("Asked, and held elsewhere:", matched.requests)):
         if lines:
             typer.echo(heading)
             for line in lines:
                 typer.echo(f"  {_shared.printable(line.sentence)}")
-    if not found.joins and not found.requests:
+    if not matched.joins and not matched.requests:
         typer.echo("Nothing in the catalogue fits together.")
-    if found.more:
+    if matched.more:
         typer.echo("… and more: name a place.")
 
 
@@ -418,22 +418,22 @@ def exposed(
     from shoal.registry.answer.query import Registry
     from shoal.registry.records.vocabulary import label
 
-    found = exposure(Registry(registry).source, population, _pairs(answers), anchors=typed.names(trust))
+    exposed_by = exposure(Registry(registry).source, population, _pairs(answers), anchors=typed.names(trust))
     if as_json:
-        counted = {"counted": {"crowd": list(found.counted), "grade": found.best[1]}} if found.counted else {}
-        _shared.put_json({**found.to_json(), **counted, **({"notes": list(found.notes)} if found.notes else {})})
+        counted = {"counted": {"crowd": list(exposed_by.counted), "grade": exposed_by.best[1]}} if exposed_by.counted else {}
+        _shared.put_json({**exposed_by.to_json(), **counted, **({"notes": list(exposed_by.notes)} if exposed_by.notes else {})})
         return
-    (value, low, high), grade = found.best
+    (value, low, high), grade = exposed_by.best
     between = f"between {low:,.0f} and {high:,.0f}, grade {grade}" if low < high else f"counted, grade {grade}"
-    typer.echo(f"You hide among {'' if low == high else 'about '}{value:,.0f} people of {found.population} ({between}).")
-    for step in found.steps:
+    typer.echo(f"You hide among {'' if low == high else 'about '}{value:,.0f} people of {exposed_by.population} ({between}).")
+    for step in exposed_by.steps:
         typer.echo(f"  {label(step.code)}, {step.answer}: {step.share[0]:.2%} of the people; about {step.crowd[0]:,.0f} are left")
         for text, crowd in step.coarser:
             typer.echo(f"    {text} instead: about {crowd[0]:,.0f}")
-    if len(found.steps) > 1:
-        taken = "The numbers of the single steps take" if found.counted else "The number takes"
-        typer.echo(f"Most telling: {label(found.most_telling or '')}. {taken} your answers as independent of each other.")
-    for note in found.notes:
+    if len(exposed_by.steps) > 1:
+        taken = "The numbers of the single steps take" if exposed_by.counted else "The number takes"
+        typer.echo(f"Most telling: {label(exposed_by.most_telling or '')}. {taken} your answers as independent of each other.")
+    for note in exposed_by.notes:
         typer.echo(f"  {note}")
 
 

@@ -72,7 +72,7 @@ def studio(
             "beyond this computer a studio needs named users, and there are none.",
             hint="Let the first one in: shoal studio user add NAME --role admin",
         )
-    if _taken(host, port):
+    if _is_taken(host, port):
         raise UsageError(f"port {port} is in use.", hint="Is a studio running already? Else choose another with --port.")
     about: dict[str, Any] = {"limit": int(limit * 1e9), "workers": workers, "vault": vault}
     about["hosts"] = (*LOOPBACK, host, *(name or ()))
@@ -111,7 +111,7 @@ def _address(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
-def _taken(host: str, port: int) -> bool:
+def _is_taken(host: str, port: int) -> bool:
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(kind, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -167,9 +167,9 @@ def add(
     with _people(workspace, store) as people:
         given, secret = _passwords(typed)
         user = people.users.add(name, role, secret, beside=beside)
-    told = {"name": user.name, "role": user.role, "workspace": user.space} | ({} if given else {"password": secret})
+    content = {"name": user.name, "role": user.role, "workspace": user.space} | ({} if given else {"password": secret})
     once = "" if given else f"\nFirst password, shown this once: {secret}"
-    _shared.tell(told, f"Added {user.name} as {user.role}.{once}", as_json=as_json)
+    _shared.tell(content, f"Added {user.name} as {user.role}.{once}", as_json=as_json)
 
 
 def listed(workspace: Place = None, store: Store = None, as_json: options.Json = False) -> None:
@@ -230,8 +230,8 @@ def password(
         given, secret = _passwords(typed)
         people.users.give_password(name, secret)
     once = "" if given else f"\nIt is shown this once: {secret}"
-    told = {"name": name} | ({} if given else {"password": secret})
-    _shared.tell(told, f"{name} has another password and is logged out everywhere.{once}", as_json=as_json)
+    content = {"name": name} | ({} if given else {"password": secret})
+    _shared.tell(content, f"{name} has another password and is logged out everywhere.{once}", as_json=as_json)
 
 
 def _people(workspace: Path | None, store: str | None) -> People:
@@ -257,8 +257,8 @@ def _password(typed: bool) -> str:
         return line
     if not sys.stdin.isatty():
         return ""
-    said: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-    return said
+    answer: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    return answer
 
 
 def serve(
@@ -291,9 +291,9 @@ def serve(
 
     url = registry if "://" in registry else f"sqlite:///{registry}"
     at = Address(host, port, tuple(name or ()), proxy, tls_cert, tls_key)
-    told = f"{at.url}/registry/v1/"
+    address = f"{at.url}/registry/v1/"
     if vault is None:
-        _shared.say(f"Serving on {told} (stop with Ctrl-C)")
+        _shared.say(f"Serving on {address} (stop with Ctrl-C)")
         serve_registry(url, at)
         return
     from shoal.protector import Vault, keys
@@ -305,6 +305,6 @@ def serve(
         raise UsageError("registry and vault need a port each.", hint="Give --port and --vault-port.")
     opened = Vault.open(vault, key=key_at(key_file) if key_file else keys.from_env(forget=True))
     with registry_beside(url, at) as process:
-        _shared.say(f"Serving the registry on {told} (process {process.pid})")
+        _shared.say(f"Serving the registry on {address} (process {process.pid})")
         _shared.say(f"Serving the vault on {own.url}/vault/v1/ (stop with Ctrl-C)")
         serve_vault(opened, host=own.host, port=own.port, names=own.names, tls_cert=own.tls_cert, tls_key=own.tls_key)

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
     app.command("export")(hand_out)
 
 
-def _parsed(rule: str | None) -> Any:
+def _parse_rule(rule: str | None) -> Any:
     """A file name or word as it is; a mapping from its YAML."""
     if rule is None or not rule.strip().startswith("{"):
         return rule
@@ -48,7 +48,7 @@ def _parsed(rule: str | None) -> Any:
     "hierarchy:hierarchy",
     {
         "column": Option("The column.", "COLUMN"),
-        "rule": Option("'{intervals: [5, 10]}' as in a policy, or an ARX file.", "RULE", _parsed, "--hierarchy", str),
+        "rule": Option("'{intervals: [5, 10]}' as in a policy, or an ARX file.", "RULE", _parse_rule, "--hierarchy", str),
         "k": Option("Count groups of fewer records without naming them.", least=1),
     },
     reading=("read", "rename_duplicates", "only_aggregates"),
@@ -65,24 +65,24 @@ def hierarchy(
     """Preview the levels of a column: groups per level, smallest, largest, and how many are below k."""
     preview_instead(preview, "hierarchy", table, reading, as_json=as_json, **verb_options)
     with shoal.open(table, **reading) as opened:
-        found = shoal.hierarchy(opened, **verb_options)
-    column, k = found.column, found.k
+        tree = shoal.hierarchy(opened, **verb_options)
+    column, k = tree.column, tree.k
     if out is not None:
-        found.write(out, public=public)
+        tree.write(out, public=public)
     if as_json:
-        _shared.put_json(found.to_json())
+        _shared.put_json(tree.to_json())
         return
-    if out is not None and found.rare:
-        _shared.line(_about_rare(len(found.rare), k, public=public))
-    if found.why:
-        _shared.line(f"guessed  {found.why}")
+    if out is not None and tree.rare:
+        _shared.line(_about_rare(len(tree.rare), k, public=public))
+    if tree.why:
+        _shared.line(f"guessed  {tree.why}")
     lines = []
-    for p in found.levels:
+    for p in tree.levels:
         numbers = [str(n) for n in (p.level, p.groups, p.smallest, p.largest, p.below_k)]
         lines.append([*numbers, ", ".join(f"{n} ({c})" for n, c in p.shown[:4])])
     heads = ["level", "groups", "smallest", "largest", f"below {k}", "largest groups"]
     _shared.show_table(f"Levels of {_shared.printable(column)}", heads, lines, right=(0, 1, 2, 3, 4))
-    for message in found.findings:
+    for message in tree.findings:
         _shared.line(f"lint  {message}")
     source = _shared.named(table)
     if out is None:
@@ -129,13 +129,13 @@ def table(
     verb_options["zeros"] = not hide_zeros
     preview_instead(preview, "count_table", table, reading, as_json=as_json, **verb_options)
     with shoal.open(table, **reading) as source:
-        found = shoal.count_table(source, **verb_options)
+        counted = shoal.count_table(source, **verb_options)
     if out is not None:
-        found.write(out)
+        counted.write(out)
     if as_json:
-        _shared.put_json(found.to_json())
+        _shared.put_json(counted.to_json())
         return
-    _print_counts(found)
+    _print_counts(counted)
     if out is not None:
         _shared.say(f"Written to {out}.")
         _shared.next_step(f"publish {out} beside its notes; the same with another --threshold shows what that would hide.")
@@ -201,23 +201,23 @@ def transform(
     if out is None and save_plan is None:
         raise UsageError("No output given.", hint="Pass --out FILE, or --save-plan FILE to write only the plan.")
     preview_instead(preview, "transform", table, reading, as_json=as_json, plan=plan, out=out, **verb_options)
-    with shoal.open(table, **reading) as opened, _shared.progress("transforming") as told:
+    with shoal.open(table, **reading) as opened, _shared.progress("transforming") as report:
         _shared.tell_repairs(opened.source)
-        found = shoal.transform(opened, plan, **verb_options)
+        transformed = shoal.transform(opened, plan, **verb_options)
         if out is not None:
-            _shared.tell_losses(opened.not_kept(found.plan, out))
-            found = shoal.transform(opened, found.plan, out, progress=told, **verb_options)
+            _shared.tell_losses(opened.not_kept(transformed.plan, out))
+            transformed = shoal.transform(opened, transformed.plan, out, progress=report, **verb_options)
     if save_plan is not None:
-        write_text(save_plan, (found.plan.without_seed() if found.plan.draws else found.plan).to_json())
-    told_of = found.to_json()
-    if found.done is not None and found.done.drawn is not None and found.private_file is None:
-        told_of["private_file"] = str(_beside_a_table(found.done.path, found.done.drawn))
+        write_text(save_plan, (transformed.plan.without_seed() if transformed.plan.draws else transformed.plan).to_json())
+    told_of = transformed.to_json()
+    if transformed.done is not None and transformed.done.drawn is not None and transformed.private_file is None:
+        told_of["private_file"] = str(_beside_a_table(transformed.done.path, transformed.done.drawn))
     if as_json:
         _shared.put_json(told_of)
     else:
         _tell_steps(told_of, table, out)
-        if found.excluded is not None:
-            _shared.line(found.excluded.sentence)
+        if transformed.excluded is not None:
+            _shared.line(transformed.excluded.sentence)
 
 
 def _beside_a_table(out: str, seed: int) -> Path:
@@ -280,13 +280,13 @@ def bring_in(
     ways = {name: getattr(systems, f"from_{name}") for name in ("fhir", "omop", "redcap", "limesurvey", "ddi", "arx")}
     if system not in ways:
         raise UsageError(f"Unknown system '{system}'.", hint=f"Choose one of: {', '.join(ways)}.")
-    found = ways[system](source, out, k=k)
+    brought = ways[system](source, out, k=k)
     if as_json:
-        _shared.put_json(found.to_json())
+        _shared.put_json(brought.to_json())
         return
-    rows = [(name, f"{n:,}") for name, n in found.tables.items()]
+    rows = [(name, f"{n:,}") for name, n in brought.tables.items()]
     _shared.show_table("Tables", ("table", "rows"), rows, right=(1,))
-    for what, n in found.left.items():
+    for what, n in brought.left.items():
         _shared.line(f"Not imported: {what} ({n:,}).")
     policy = _shared.printable(str(out if system == "omop" else out / "policy.yml"))
     table = (

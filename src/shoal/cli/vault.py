@@ -156,8 +156,8 @@ def init(
 @shared.opening
 def status(vault: shared.Vault) -> shared.Answer:
     """Show ids, places and the number of events, and that key and data are kept apart."""
-    found = vault.status()
-    return found, "\n".join(f"{k}: {v}" for k, v in found.items() if k != "signing_keys")
+    state = vault.status()
+    return state, "\n".join(f"{k}: {v}" for k, v in state.items() if k != "signing_keys")
 
 
 @shared.acting
@@ -212,8 +212,8 @@ def find(
     if identity_file is None:
         raise UsageError("no identities were given.", hint="--identity-file FILE, or --table FILE --id COLUMN --out FILE.")
     lines = shared.read_secret(identity_file).splitlines()
-    found = session.find_many(domain, lines, **details)
-    return {"pseudonyms": found}, "\n".join(f or "-" for f in found)
+    pseudonyms = session.find_many(domain, lines, **details)
+    return {"pseudonyms": pseudonyms}, "\n".join(f or "-" for f in pseudonyms)
 
 
 @shared.acting

@@ -38,7 +38,7 @@ def column_change(c: ComparedColumn, rows: tuple[IntArray, IntArray] | None) -> 
     if c.published is not None:
         original = distances.total_variation(c.published.share, c.published.spread())
     numbers = None if c.numbers is None else _numbers(*c.numbers)
-    matched = {} if rows is None or c.numbers is None else _matched(c.numbers[0][rows[0]], c.numbers[1][rows[1]])
+    matched = {} if rows is None or c.numbers is None else _match_records(c.numbers[0][rows[0]], c.numbers[1][rows[1]])
     if rows is not None and c.is_exact and c.published is not None:
         alone = c.published.covered[c.label[rows[1]]] == 1
         own = c.published.members[c.published.starts[:-1]][c.label[rows[1]]]
@@ -65,7 +65,7 @@ def _numbers(x: FloatArray, y: FloatArray) -> dict[str, tuple[float, float] | fl
     return out
 
 
-def _matched(x: FloatArray, y: FloatArray) -> dict[str, float]:
+def _match_records(x: FloatArray, y: FloatArray) -> dict[str, float]:
     """Record by record: squared error over the original's spread, and sdcMicro's IL1s (mean difference over √2 deviations)."""
     both = np.isfinite(x) & np.isfinite(y)
     a, b = x[both], y[both]
@@ -83,8 +83,8 @@ def overall_losses(columns: Sequence[ComparedColumn], changes: Sequence[ColumnCh
     """Means over the columns whose labels can be read; ARX's loss is their geometric mean, non-uniform entropy their sum."""
     out: dict[str, float | None] = {}
     for name in LOSSES:
-        found = [c.losses[name] for c in changes]
-        known = [x for x in found if x is not None]
+        losses = [c.losses[name] for c in changes]
+        known = [x for x in losses if x is not None]
         whole = len(known) == sum(c.published is not None for c in columns) and len(known) > 0
         out[name] = (float(np.sum(known)) if name == "nonuniform_entropy" else float(np.mean(known))) if whole else None
     penalties = [c.losses["certainty_penalty"] for c in changes if c.losses["certainty_penalty"] is not None]
@@ -157,16 +157,16 @@ def private_changes(
             continue
         width = y.published.n_values
         value = y.published.members[y.label]
-        found = {}
+        changes = {}
         for c in columns:
             if c.name == target or c.published is None or c.published.n_values * width > MOST_CELLS:
                 continue
             before = _matrix(c.leaf, y.leaf, c.published.n_values, width)
             after = _matrix(c.label, value, len(c.published.after), width)
-            told = distances.private_information(c.published, before, after)
-            if told is not None:
-                found[c.name] = told
-        out[target] = found
+            bits = distances.private_information(c.published, before, after)
+            if bits is not None:
+                changes[c.name] = bits
+        out[target] = changes
     return out, notes
 
 
@@ -241,7 +241,7 @@ def divergence(inside: Sequence[ComparedColumn], lost: int) -> float | None:
     own = group_codes([c.leaf for c in inside])
     records = len(inside[0].label) + lost
     every = float(np.prod([c.published.n_values for c in inside if c.published is not None], dtype=np.float64))
-    suggested = _suggested(inside, own.first, own.n)
+    suggested = _suggest(inside, own.first, own.n)
     if suggested is None:
         return None
     guess = (suggested + lost / every) / records
@@ -251,7 +251,7 @@ def divergence(inside: Sequence[ComparedColumn], lost: int) -> float | None:
     return max(0.0, float((p * np.log2(p / guess)).sum()))
 
 
-def _suggested(inside: Sequence[ComparedColumn], first: np.ndarray, n: int) -> FloatArray | None:
+def _suggest(inside: Sequence[ComparedColumn], first: np.ndarray, n: int) -> FloatArray | None:
     """Published records per original combination (given by its first record), each record spread over what it may stand for."""
     blank, value, label = [], [], []
     volume = np.ones(len(inside[0].label))
@@ -267,8 +267,8 @@ def _suggested(inside: Sequence[ComparedColumn], first: np.ndarray, n: int) -> F
     out = np.zeros(n)
     for i, row in enumerate(patterns.first):
         here = np.flatnonzero(patterns.ids == i)
-        told = [j for j in range(len(inside)) if not blank[j][row]]
-        both = group_codes([np.concatenate((label[j][here], value[j])) for j in told], n_rows=len(here) + n)
+        shown = [j for j in range(len(inside)) if not blank[j][row]]
+        both = group_codes([np.concatenate((label[j][here], value[j])) for j in shown], n_rows=len(here) + n)
         spread = np.bincount(both.ids[: len(here)], weights=1.0 / volume[here], minlength=both.n)
         out += spread[both.ids[len(here) :]]
     return out

@@ -171,18 +171,18 @@ def compare_column(
 ) -> ComparedColumn:
     """Bring a column of both tables to one detail; ``steps`` of a plan and a hierarchy say what labels mean, if known."""
     values = Values(one.texts, one.numbers, one.years, one.missing > 0)
-    found = _read(column, one, two, values, steps, tree)
+    pair = _read(column, one, two, values, steps, tree)
     plain = ComparedColumn(
         column.name, "not readable", None, _with_missing(one), two.codes, missing=(one.missing, two.missing),
         values=(len(one.texts), len(two.texts)),
     )  # fmt: skip
-    unread = [i for i, sets in enumerate(found) if sets is None]
+    unread = [i for i, sets in enumerate(pair) if sets is None]
     if unread:
         if one.numbers is not None and two.numbers is not None and one.years is None:
             return _as_numbers(plain, one, two)
         records = int(np.isin(two.codes, unread).sum())
         return replace(plain, unread=len(unread), unread_records=records)
-    return _grouped(plain, one, two, [f for f in found if f is not None], lost, rng)
+    return _group_values(plain, one, two, [f for f in pair if f is not None], lost, rng)
 
 
 def _with_missing(one: Coded) -> IntArray:
@@ -194,13 +194,13 @@ def _read(
     column: Column, one: Coded, two: Coded, values: Values, steps: Sequence[Step], tree: Hierarchy | None
 ) -> list[IntArray | None]:
     levels = [*([tree] if tree is not None else []), *_of_steps(column.name, steps, one)]
-    found = read_labels(values, two.texts, levels)
+    labels = read_labels(values, two.texts, levels)
     written_as_numbers = one.numbers is not None and two.numbers is not None
-    if any(f is None for f in found) and len(one.texts) and not written_as_numbers:
+    if any(f is None for f in labels) and len(one.texts) and not written_as_numbers:
         counts = np.bincount(one.codes[one.codes >= 0], minlength=len(one.texts))
         guessed = guessed_rule(column, one.values, counts, k=GUESSED_K).over(column.name, one.values, counts)
-        found = read_labels(values, two.texts, [*levels, guessed])
-    return found
+        labels = read_labels(values, two.texts, [*levels, guessed])
+    return labels
 
 
 def _of_steps(name: str, steps: Sequence[Step], one: Coded) -> list[Hierarchy]:
@@ -231,7 +231,7 @@ def _per_record(numbers: FloatArray, codes: IntArray) -> FloatArray:
     return np.append(numbers, np.nan)[codes]
 
 
-def _grouped(
+def _group_values(
     plain: ComparedColumn, one: Coded, two: Coded, sets: list[IntArray], lost: int, rng: np.random.Generator
 ) -> ComparedColumn:
     leaf, label, sets = _blanks(one, two, sets)
@@ -247,7 +247,7 @@ def _grouped(
     same = bool((published.covered[used] == 1).all())
     kind: Kind = "unchanged" if same else "recoded" if published.apart else "recoded locally"
     made = replace(plain, kind=kind, published=published, leaf=leaf, label=label)
-    made = _numbered(made, own)
+    made = _number_change(made, own)
     if published.apart:
         at = made.label_of_value()[leaf]
         level = None
@@ -259,7 +259,7 @@ def _grouped(
     return replace(made, before=leaf, after=drawn, codes=size, level=None if own is None else own[leaf])
 
 
-def _numbered(made: ComparedColumn, own: FloatArray | None) -> ComparedColumn:
+def _number_change(made: ComparedColumn, own: FloatArray | None) -> ComparedColumn:
     if own is None or made.published is None:
         return made
     middle = np.where(made.published.blank, np.nan, made.published.middle())

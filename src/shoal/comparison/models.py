@@ -23,8 +23,8 @@ def scores(columns: Sequence[ComparedColumn], seed: int) -> Propensity | None:
     if not usable:
         return None
     rng = np.random.default_rng(seed)
-    rows = _drawn(len(usable[0].leaf), MOST_SCORED, rng)
-    others = _drawn(len(usable[0].label), MOST_SCORED, rng)
+    rows = _draw(len(usable[0].leaf), MOST_SCORED, rng)
+    others = _draw(len(usable[0].label), MOST_SCORED, rng)
     blocks = [_features(c, rows, others) for c in usable]
     before, after = (np.hstack([b[side] for b in blocks]) for side in (1, 2))
     return propensity(before, after)
@@ -36,7 +36,7 @@ def answered(columns: Sequence[ComparedColumn], seed: int) -> QueryErrors | None
     return query_errors(usable, queries=QUERIES, seed=seed) if usable else None
 
 
-def _drawn(n: int, most: int, rng: np.random.Generator) -> IntArray:
+def _draw(n: int, most: int, rng: np.random.Generator) -> IntArray:
     return np.arange(n) if n <= most else np.sort(rng.choice(n, size=most, replace=False))
 
 
@@ -45,12 +45,12 @@ def _features(c: ComparedColumn, rows: IntArray, others: IntArray) -> tuple[Floa
     assert c.before is not None
     assert c.after is not None
     if c.numbers is not None and c.level is not None:
-        return tuple(_filled(x) for x in (c.numbers[0][rows], c.level[rows], c.numbers[1][others]))  # type: ignore[return-value]
+        return tuple(_fill_missing(x) for x in (c.numbers[0][rows], c.level[rows], c.numbers[1][others]))  # type: ignore[return-value]
     own = _dummies(c.leaf[rows], c.leaf[rows], 0)[0]
     return (own, *_dummies(c.before[rows], c.after[others], c.codes))
 
 
-def _filled(x: FloatArray) -> FloatArray:
+def _fill_missing(x: FloatArray) -> FloatArray:
     """A number and whether it is missing; a missing one stands at 0."""
     gone = ~np.isfinite(x)
     return np.column_stack((np.where(gone, 0.0, x), gone.astype(np.float64)))
@@ -71,7 +71,7 @@ def learned(columns: Sequence[ComparedColumn], target: ComparedColumn, seed: int
     if not others or target.before is None or target.after is None:
         return []
     rng = np.random.default_rng(seed)
-    rows, released = _drawn(len(target.leaf), MOST_ROWS, rng), _drawn(len(target.label), MOST_ROWS, rng)
+    rows, released = _draw(len(target.leaf), MOST_ROWS, rng), _draw(len(target.label), MOST_ROWS, rng)
     blocks = [_features(c, rows, released) for c in others]
     own, level, after = (np.hstack([b[side] for b in blocks]) for side in range(3))
     numeric = target.numbers is not None and len(np.unique(target.leaf)) > MOST_CLASSES

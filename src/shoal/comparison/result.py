@@ -107,15 +107,15 @@ class Comparison:
         """The whole in a sentence."""
         before, after = self.records
         total = len(self.columns) + len(self.not_published)
-        said = [f"{after:,} records stand for {before:,}", f"{len(self.columns)} of {total} columns are published"]
+        parts = [f"{after:,} records stand for {before:,}", f"{len(self.columns)} of {total} columns are published"]
         detail = self.overall.get("granularity")
         if detail is not None:
             read = sum(c.losses["granularity"] is not None for c in self.columns)
             whose = "their cells" if read == len(self.columns) else f"the cells of the {read} that can be read"
-            said.append(f"{whose} keep {_share(1 - detail)} of the detail")
+            parts.append(f"{whose} keep {_share(1 - detail)} of the detail")
         if self.queries is not None and self.queries.queries:
-            said.append(f"counts asked of it are typically off by {_share(self.queries.median)}")
-        return f"{'; '.join(said)}."
+            parts.append(f"counts asked of it are typically off by {_share(self.queries.median)}")
+        return f"{'; '.join(parts)}."
 
     @property
     def frontier_scope(self) -> str:
@@ -124,7 +124,7 @@ class Comparison:
 
     def to_json(self) -> dict[str, object]:
         measured = self.propensity
-        found: dict[str, Any] = {
+        content: dict[str, Any] = {
             "original": self.original,
             "release": self.release,
             "records": {"before": self.records[0], "after": self.records[1]},
@@ -153,7 +153,7 @@ class Comparison:
             },
             "notes": list(self.notes),
         }
-        out: dict[str, Any] = plain(found)
+        out: dict[str, Any] = plain(content)
         return out
 
     def _repr_html_(self) -> str:

@@ -69,7 +69,7 @@ def compare_tables(
     if not n or not m:
         raise EmptyTableError("a table without rows cannot be compared.", hint="Check both files.")
     trees = trees_of(hierarchies, before)
-    columns = _compared(table, found, before, after, trees, np.random.default_rng(seed))
+    columns = _compare_columns(table, found, before, after, trees, np.random.default_rng(seed))
     progress(0.4, "comparing")
     rows = matched_rows(table, found.table, key) if key is not None else None
     changed = tuple(changes.column_change(c, rows) for c in columns)
@@ -106,7 +106,7 @@ def compare_tables(
     )
 
 
-def _compared(
+def _compare_columns(
     table: Table,
     found: Released,
     before: Mapping[str, Coded],
@@ -169,25 +169,25 @@ def _models(
     if importlib.util.find_spec("sklearn") is None:
         return [], ["No model was trained: scikit-learn is not installed (pip install scikit-learn)."]
     out: list[ModelScore] = []
-    said = []
+    notes = []
     by_name = {c.name: c for c in columns}
     for name in targets:
-        found = learned(columns, by_name[name], seed)
-        out += found
-        if not found:
-            said.append(f"No model of '{name}' was trained: its labels cannot be read, or no other column is left.")
+        scores = learned(columns, by_name[name], seed)
+        out += scores
+        if not scores:
+            notes.append(f"No model of '{name}' was trained: its labels cannot be read, or no other column is left.")
     if out and len(columns[0].leaf) > MOST_ROWS:
-        said.append(f"Models were trained on a draw of {MOST_ROWS:,} records.")
+        notes.append(f"Models were trained on a draw of {MOST_ROWS:,} records.")
     if out and any(not c.is_exact for c in columns if c.before is not None):
-        said.append(
+        notes.append(
             "Some columns were recoded locally or changed: models of the release may have seen records that they are tested on."
         )
-    return out, said
+    return out, notes
 
 
 def _analyses(asked: Sequence[str], columns: Sequence[ComparedColumn]) -> tuple[list[AnalysisChange], list[str]]:
     """The named analyses, and those that the release does not allow any more, in words."""
-    found, said = [], []
+    analyses, notes = [], []
     for analysis in asked:
         table = analysis.partition(":")[0] == "table"
         one: dict[str, Any] = {}
@@ -198,38 +198,38 @@ def _analyses(asked: Sequence[str], columns: Sequence[ComparedColumn]) -> tuple[
             elif not table and c.numbers is not None:
                 one[c.name], two[c.name] = c.numbers
         try:
-            found.append(run_analysis(analysis, one, two))
+            analyses.append(run_analysis(analysis, one, two))
         except MissingColumnError as error:
             named = getattr(error, "column", "")
             if any(c.name == named and c.kind in ("blank", "not readable") for c in columns):
-                said.append(f"{analysis} cannot be computed any more: '{named}' tells nothing, or cannot be read.")
+                notes.append(f"{analysis} cannot be computed any more: '{named}' tells nothing, or cannot be read.")
                 continue
             what = "be in both tables" if table else "be in both tables and hold numbers"
             raise UsageError(f"an analysis cannot be run: {error.message}", hint=f"Its columns must {what}.") from None
         except DataError as error:
-            said.append(f"{analysis} cannot be computed any more: {error.message}")
-    return found, said
+            notes.append(f"{analysis} cannot be computed any more: {error.message}")
+    return analyses, notes
 
 
 def _notes(columns: Sequence[ComparedColumn], n: int, m: int, quasi: Sequence[str]) -> list[str]:
-    said = []
+    notes = []
     for c in columns:
         if c.kind == "not readable":
-            said.append(
+            notes.append(
                 f"'{c.name}': {c.unread:,} labels ({c.unread_records:,} records) are not groups of original values that Shoal "
                 "can "
                 f"read; name a hierarchy (--hierarchy {c.name}=FILE)."
             )
     if any(c.kind == "recoded locally" for c in columns):
-        said.append("Groups that overlap are compared at the original detail, with one value drawn from each group.")
+        notes.append("Groups that overlap are compared at the original detail, with one value drawn from each group.")
     if any(c.kind == "changed numbers" for c in columns):
-        said.append("Changed numbers are not groups of original values: they have distances, not losses.")
+        notes.append("Changed numbers are not groups of original values: they have distances, not losses.")
     if m > n:
-        said.append("The release has more records than the original; losses are over its own.")
+        notes.append("The release has more records than the original; losses are over its own.")
     if not quasi:
-        said.append("No quasi-identifiers are named: numbers over classes are left out (--quasi a,b).")
-    said.append("Exact numbers of the original stand here: share this with people who may see the original.")
-    return said
+        notes.append("No quasi-identifiers are named: numbers over classes are left out (--quasi a,b).")
+    notes.append("Exact numbers of the original stand here: share this with people who may see the original.")
+    return notes
 
 
 KS = (2, 3, 5, 10, 20, 50)
@@ -272,8 +272,8 @@ def trade_off(
             tried.append(FrontierPoint(k, float(made.loss), made.method))
     if late:
         levels = _at_k(prepared, min(late)).hierarchies
-        found = frontier(counts, levels, ks=sorted(late), suppress=(suppress,), time_budget=SECONDS)
-        tried += [FrontierPoint(p.k, p.loss) for p in found if p.loss is not None]
+        best = frontier(counts, levels, ks=sorted(late), suppress=(suppress,), time_budget=SECONDS)
+        tried += [FrontierPoint(p.k, p.loss) for p in best if p.loss is not None]
     tried += [] if release is None else [FrontierPoint(release[0], release[1], "release")]
     points = least_at_each(tried, ks)
     if len(points) < len(ks):

@@ -49,13 +49,13 @@ def k_anonymity(data: Any, quasi_ident: Names) -> int:
     >>> k_anonymity(pd.DataFrame({"a": ["x", "x", None]}), ["a"])
     1
     """
-    return int(measure(data, quasi=_listed(quasi_ident, "quasi_ident"), sensitive=()).k)
+    return int(measure(data, quasi=_list_columns(quasi_ident, "quasi_ident"), sensitive=()).k)
 
 
 def alpha_k_anonymity(data: Any, quasi_ident: Names, sens_att: Names, gen: bool = True) -> tuple[float, int]:
     """The largest share of one sensitive value in a class, and k."""
-    found = _each(data, quasi_ident, sens_att, gen, lambda m, s: m.diversity[s].alpha)
-    return max(found), k_anonymity(data, quasi_ident)
+    alphas = _each(data, quasi_ident, sens_att, gen, lambda m, s: m.diversity[s].alpha)
+    return max(alphas), k_anonymity(data, quasi_ident)
 
 
 def l_diversity(data: Any, quasi_ident: Names, sens_att: Names, gen: bool = True) -> int:
@@ -109,7 +109,7 @@ def delta_disclosure(data: Any, quasi_ident: Names, sens_att: Names, gen: bool =
 
 def _each(data: Any, quasi_ident: Names, sens_att: Names, gen: bool, number: Callable[[Measurement, str], float]) -> list[float]:
     """A number of each sensitive column; without ``gen`` the other sensitive columns are quasi-identifiers too."""
-    quasi, secret = _listed(quasi_ident, "quasi_ident"), _listed(sens_att, "sens_att")
+    quasi, secret = _list_columns(quasi_ident, "quasi_ident"), _list_columns(sens_att, "sens_att")
     table = opened(as_arrow(data) if not isinstance(data, pa.Table) else data)
     if gen:
         together = measure(table, quasi=quasi, sensitive=secret)
@@ -118,10 +118,10 @@ def _each(data: Any, quasi_ident: Names, sens_att: Names, gen: bool, number: Cal
     return [float(number(measure(table, quasi=[*quasi, *others[s]], sensitive=[s]), s)) for s in secret]
 
 
-def _listed(columns: Names, word: str) -> list[str]:
+def _list_columns(columns: Names, word: str) -> list[str]:
     if isinstance(columns, str):
         raise UsageError(f"{word} is one text.", hint='Write a list: ["age", "sex"].')
-    found = [str(c) for c in np.asarray(list(columns), dtype=object)]
-    if not found:
+    names = [str(c) for c in np.asarray(list(columns), dtype=object)]
+    if not names:
         raise UsageError(f"{word} names no column.", hint='Write a list: ["age", "sex"].')
-    return found
+    return names

@@ -30,14 +30,14 @@ def _check(table: Any, *, quasi: Iterable[str], k: int, unit: str | None = None)
     __tracebackhide__ = True
     columns = [quasi] if isinstance(quasi, str) else list(quasi)
     try:
-        found = measure(table, quasi=columns, sensitive=(), unit=unit)
+        measured = measure(table, quasi=columns, sensitive=(), unit=unit)
     except EmptyTableError:
         pytest.fail("the table has no rows: nothing was tested", pytrace=False)
-    if found.k < k:
+    if measured.k < k:
         who = "people" if unit else "records"
-        small = int((found.counts.sizes < k).sum())
+        small = int((measured.counts.sizes < k).sum())
         pytest.fail(
-            f"not {k}-anonymous on {', '.join(columns)}: {small:,} of {found.classes:,} classes have fewer than {k} {who}, "
-            f"the smallest {found.k}",
+            f"not {k}-anonymous on {', '.join(columns)}: {small:,} of {measured.classes:,} classes have fewer than {k} {who}, "
+            f"the smallest {measured.k}",
             pytrace=False,
         )

@@ -106,13 +106,13 @@ def _batch(number: int, seed: int) -> pa.RecordBatch:
         "person_id": _numbers(number),
         "name": _names(rng, female),
         "date_of_birth": _births(rng, age),
-        "sex": _coded(female.astype(np.int32), ("M", "F")),
-        "municipality": _coded(place.municipality_of[postcode], place.municipalities),
-        "postcode": _coded(postcode, place.postcodes),
-        "education": _coded(education, country.EDUCATION),
-        "occupation": _coded(occupation, country.OCCUPATIONS),
+        "sex": _encode(female.astype(np.int32), ("M", "F")),
+        "municipality": _encode(place.municipality_of[postcode], place.municipalities),
+        "postcode": _encode(postcode, place.postcodes),
+        "education": _encode(education, country.EDUCATION),
+        "occupation": _encode(occupation, country.OCCUPATIONS),
         "income": pa.array(income, mask=~has_income),
-        "diagnosis": _coded(diagnosis, country.DIAGNOSES),
+        "diagnosis": _encode(diagnosis, country.DIAGNOSES),
         "visits": pa.array(_visit_numbers(rng, age, diagnosis)),
     }
     return pa.RecordBatch.from_pydict({name: columns[name] for name in COLUMNS})
@@ -167,8 +167,8 @@ def _names(rng: np.random.Generator, female: npt.NDArray[np.bool_]) -> pa.Array:
     first = np.where(female, _zipf(rng, len(country.FEMALE)), len(country.FEMALE) + _zipf(rng, len(country.MALE))).astype(
         np.int32
     )
-    given = _coded(first, (*country.FEMALE, *country.MALE)).cast("string")
-    family = _coded(_zipf(rng, len(country.SURNAMES)), tuple(country.SURNAMES)).cast("string")
+    given = _encode(first, (*country.FEMALE, *country.MALE)).cast("string")
+    family = _encode(_zipf(rng, len(country.SURNAMES)), tuple(country.SURNAMES)).cast("string")
     return pc.binary_join_element_wise(given, family, " ")
 
 
@@ -182,7 +182,7 @@ def _numbers(number: int) -> pa.Array:
     return pc.utf8_lpad(pa.array(mixed).cast(pa.string()), 9, "0")
 
 
-def _coded(codes: npt.NDArray[Any], words: tuple[str, ...]) -> pa.DictionaryArray:
+def _encode(codes: npt.NDArray[Any], words: tuple[str, ...]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(words))
 
 

@@ -49,7 +49,7 @@ def atomic(path: Path) -> Iterator[Path]:
         temporary.replace(path)
         sync_folder(folder)
     except OSError as error:
-        raise _refused(path, error) from None
+        raise _refusal(path, error) from None
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
@@ -89,7 +89,7 @@ def disk_full(error: BaseException) -> bool:
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or "No space left" in str(error) or "too large" in str(error)
 
 
-def _refused(path: Path, error: OSError) -> OutputError:
+def _refusal(path: Path, error: OSError) -> OutputError:
     if isinstance(error, OutputError):
         return error
     reason = "the disk is full" if disk_full(error) else "the system refused"
@@ -108,8 +108,8 @@ def passing_name(kind: str, ending: str = "") -> str:
 
 def owner(left: Path) -> int | None:
     """The process that a passing name belongs to; None for a name that is not one."""
-    found = _PASSING.fullmatch(left.name)
-    return int(found[1]) if found else None
+    match = _PASSING.fullmatch(left.name)
+    return int(match[1]) if match else None
 
 
 def alive(process: int) -> bool:

@@ -45,8 +45,8 @@ def is_url(source: str) -> bool:
     >>> is_url("postgresql://localhost/db::patients"), is_url("spark::data.parquet"), is_url("C:/data.csv")
     (True, True, False)
     """
-    found = _URL.match(source)
-    return bool(found) and (found.group(1).lower() in SERVERS or "://" in source)  # type: ignore[union-attr]
+    match = _URL.match(source)
+    return bool(match) and (match.group(1).lower() in SERVERS or "://" in source)  # type: ignore[union-attr]
 
 
 def split_url(source: str) -> tuple[str, str, str]:
@@ -245,5 +245,5 @@ def trusted_authorities() -> str | None:
     """The file of the certificate authorities that this machine trusts, where one is found."""
     import ssl  # files need none
 
-    found = (os.environ.get("SSL_CERT_FILE"), ssl.get_default_verify_paths().cafile, *_BUNDLES)
-    return next((f for f in found if f and Path(f).is_file()), None)
+    places = (os.environ.get("SSL_CERT_FILE"), ssl.get_default_verify_paths().cafile, *_BUNDLES)
+    return next((f for f in places if f and Path(f).is_file()), None)

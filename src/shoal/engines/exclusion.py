@@ -51,8 +51,8 @@ def leave_out(table: Table, listed: str | Path | Iterable[Any], by: str | None =
     ids = ids_of(listed, name)
     if not ids:
         raise UsageError("the list of people to leave out is empty.", hint="Leave --exclude out, or check the file.")
-    left, told = without(table, ids, name)
-    return LeftOut(left, ids, told)
+    left, excluded = without(table, ids, name)
+    return LeftOut(left, ids, excluded)
 
 
 def without(table: Table, ids: Sequence[str], by: str, *, unnamed: bool = True) -> tuple[Table, Excluded]:
@@ -64,10 +64,10 @@ def without(table: Table, ids: Sequence[str], by: str, *, unnamed: bool = True) 
     engine, relation = table._engine, table._relation
     forms = spellings(ids, relation.column(by).kind)
     held = engine.lasting(pa.table({"k0": pa.array(forms, pa.string()), "n": pa.array(forms.values(), pa.int64())}))
-    found = _counted(engine, relation, by, held)
+    counted = _count_listed(engine, relation, by, held)
     reader = None if relation.reader is None else _Filtered(relation.reader, by, list(forms), unnamed)
     left = replace(relation, query=_remaining(engine, relation, by, held, unnamed), reader=reader)
-    return Table(engine, left, table.schema, name=table.name), Excluded(by, len(set(ids)), *found)
+    return Table(engine, left, table.schema, name=table.name), Excluded(by, len(set(ids)), *counted)
 
 
 def spellings(ids: Sequence[str], kind: str) -> dict[str, int]:
@@ -78,11 +78,11 @@ def spellings(ids: Sequence[str], kind: str) -> dict[str, int]:
     """
     out: dict[str, int] = {}
     for number, text in enumerate(dict.fromkeys(ids)):
-        out.setdefault(_spelled(text, kind), number)
+        out.setdefault(_spell(text, kind), number)
     return out
 
 
-def _spelled(text: str, kind: str) -> str:
+def _spell(text: str, kind: str) -> str:
     try:
         if kind == "integer":
             return str(int(text))
@@ -93,7 +93,7 @@ def _spelled(text: str, kind: str) -> str:
     return text
 
 
-def _joined(engine: Engine, relation: Relation, by: str, held: exp.Expr, kind: str, *terms: exp.Expr) -> exp.Select:
+def _join_list(engine: Engine, relation: Relation, by: str, held: exp.Expr, kind: str, *terms: exp.Expr) -> exp.Select:
     """SELECT … FROM the table JOIN the list, on the text of the id."""
     text = engine.key(engine.text(column(by, "t"), relation.column(by)), _TEXT)
     on = exp.EQ(this=text, expression=engine.mapped(column("k0", "x"), _TEXT))
@@ -104,7 +104,7 @@ def _joined(engine: Engine, relation: Relation, by: str, held: exp.Expr, kind: s
 
 def _remaining(engine: Engine, relation: Relation, by: str, held: exp.Expr, unnamed: bool) -> exp.Expr:
     terms = [named(column(n, "t"), n) for n in relation.in_sql]
-    query = _joined(engine, relation, by, held, "LEFT", *terms)
+    query = _join_list(engine, relation, by, held, "LEFT", *terms)
     query = query.where(is_null(column("n", "x")))
     if not unnamed:
         query = query.where(exp.Not(this=_is_missing(engine, relation, by)))
@@ -115,11 +115,11 @@ def _is_missing(engine: Engine, relation: Relation, by: str) -> exp.Expr:
     return is_null(engine.key(column(by, "t"), relation.column(by)))
 
 
-def _counted(engine: Engine, relation: Relation, by: str, held: exp.Expr) -> tuple[int, int, int]:
+def _count_listed(engine: Engine, relation: Relation, by: str, held: exp.Expr) -> tuple[int, int, int]:
     """People of the list who are there, their rows, and rows without an id."""
     people = exp.Count(this=exp.Distinct(expressions=[column("n", "x")]))
     both = named(people, "p"), named(count_all(), "r")
-    there = engine.fetch(_joined(engine, relation, by, held, "INNER", *both))
+    there = engine.fetch(_join_list(engine, relation, by, held, "INNER", *both))
     empty = exp.select(named(count_all(), "r")).from_(aliased(relation.sql, "t"))
     none = engine.fetch(empty.where(_is_missing(engine, relation, by)))
     return int(there["p"][0].as_py()), int(there["r"][0].as_py()), int(none["r"][0].as_py())
@@ -161,11 +161,11 @@ def ids_of(given: str | Path | Iterable[Any], column: str = "") -> tuple[str, ..
         The person column of the table: a column of that name is taken from a file of several.
     """
     if not isinstance(given, str | Path):
-        found = [str(v) for v in given if v is not None]
+        ids = [str(v) for v in given if v is not None]
     else:
         path, named = _place(given)
-        found = _text_ids(path, named, column) if path.suffix.lower() in TEXT_ENDINGS else _table_ids(path, named or column)
-    return tuple(dict.fromkeys(t for t in (v.strip() for v in found) if t))
+        ids = _text_ids(path, named, column) if path.suffix.lower() in TEXT_ENDINGS else _table_ids(path, named or column)
+    return tuple(dict.fromkeys(t for t in (v.strip() for v in ids) if t))
 
 
 def column_of(given: str | Path | Iterable[Any], names: Iterable[str]) -> str | None:

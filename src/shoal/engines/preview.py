@@ -42,7 +42,7 @@ _MADE_UP: dict[str, Callable[[int], Any]] = {
 }
 
 
-def _asked(name: str) -> Any:
+def _note_statements(name: str) -> Any:
     """A method of a table: the statements are noted, and made-up rows give the answer."""
 
     def ask(self: PreviewTable, *arguments: Any, **options: Any) -> Any:
@@ -87,12 +87,12 @@ class PreviewTable(Table):
     def most_rows(self) -> int:
         return self.n_rows()
 
-    count = _asked("count")
-    count_many = _asked("count_many")
-    values_of = _asked("values_of")
-    numbers = _asked("numbers")
-    distinct = _asked("distinct")
-    first_rows = _asked("first_rows")
+    count = _note_statements("count")
+    count_many = _note_statements("count_many")
+    values_of = _note_statements("values_of")
+    numbers = _note_statements("numbers")
+    distinct = _note_statements("distinct")
+    first_rows = _note_statements("first_rows")
 
     def scan(self, columns: Sequence[str] | None = None, *, batch_size: int = BATCH_ROWS) -> Iterator[Any]:
         list(super().scan(columns, batch_size=batch_size))

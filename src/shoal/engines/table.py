@@ -243,9 +243,9 @@ class Table:
             Categories sorted by value, classes sorted by code, a missing value (NULL or NaN) first with code −1.
         """
         request = self._request(columns, through, sensitive, unit, weight, memory_budget)
-        found = count(self._engine, self._relation, [request], progress, self._codes)[0]
+        counts = count(self._engine, self._relation, [request], progress, self._codes)[0]
         self.give_back()
-        return in_order(found, {c: order for c in request.sensitive if (order := self._schema[c].order)})
+        return in_order(counts, {c: order for c in request.sensitive if (order := self._schema[c].order)})
 
     def count_many(
         self, subsets: Sequence[Sequence[str]], *, memory_budget: int | None = None, progress: Progress | None = None
@@ -293,8 +293,8 @@ class Table:
         if self.only_aggregates:
             limits.require_said(self._schema, columns)
         requests = [CountRequest((c,), memory_budget=memory_budget, memory=self.memory) for c in columns]
-        found = count(self._engine, self._relation, requests) if requests else []
-        return {c: _missing_last(one.categories[0], one.codes[0], one.sizes) for c, one in zip(columns, found, strict=True)}
+        values = count(self._engine, self._relation, requests) if requests else []
+        return {c: _missing_last(one.categories[0], one.codes[0], one.sizes) for c, one in zip(columns, values, strict=True)}
 
     def few_values(self, column: str, *, least: int = 1) -> tuple[Any, Any]:
         """As :meth:`values`, without missing ones and those of fewer than ``least`` rows, in little memory for files of any
@@ -396,11 +396,11 @@ class Table:
     def scan(self, columns: Sequence[str] | None = None, *, batch_size: int = BATCH_ROWS) -> Iterator[Any]:
         """The rows as pyarrow RecordBatches, in the one type of each kind (NaN missing), never all at once."""
         names = self._schema.names if columns is None else tuple(self._schema.require(c) for c in columns)
-        reader, found = self._relation.reader, [self._relation.column(n) for n in names]
+        reader, wanted = self._relation.reader, [self._relation.column(n) for n in names]
         if isinstance(reader, ArrowReader):
-            return reader.scan(found, batch_size)
+            return reader.scan(wanted, batch_size)
         if self._read_by_arrow(names):
-            return (in_one_type(chunk, found) for chunk in reader.chunks(names, batch_size))
+            return (in_one_type(chunk, wanted) for chunk in reader.chunks(names, batch_size))
         return self._engine.scan(self._relation, names, batch_size)
 
     def whole(self) -> Any:

@@ -27,9 +27,9 @@ def meant(answers: Sequence[str], said: str) -> str | None:
     same = [a for a in answers if folded(a.strip()) == plain]
     if same:
         return same[0] if len(same) == 1 else said if said in same else None
-    for found in (_in_band(answers, plain), _same_sex(answers, plain), _beginning(answers, plain)):
-        if len(found) == 1:
-            return found[0]
+    for answer in (_in_band(answers, plain), _same_sex(answers, plain), _beginning(answers, plain)):
+        if len(answer) == 1:
+            return answer[0]
     return None
 
 

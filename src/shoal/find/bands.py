@@ -34,8 +34,8 @@ _LOWEST = word_set("quantities", "none")
 @lru_cache(maxsize=CACHED)
 def _single(plain: str) -> str:
     """The number of a text that is one, with a unit or a sign of money; empty where it is none."""
-    found = _SINGLE.fullmatch(re.sub(r"[$€£]", "", plain)) if _DIGIT.search(plain) else None
-    return found.group(1) if found else ""
+    match = _SINGLE.fullmatch(re.sub(r"[$€£]", "", plain)) if _DIGIT.search(plain) else None
+    return match.group(1) if match else ""
 
 
 @lru_cache(maxsize=CACHED)
@@ -49,13 +49,13 @@ def lower_end(text: str) -> tuple[float, int] | None:
     if not _DIGIT.search(plain):
         return None
     plain = _FROM.sub("", plain)
-    if found := _BELOW.fullmatch(plain):
-        return _number(found), 0
-    if found := _ABOVE.fullmatch(plain):
+    if match := _BELOW.fullmatch(plain):
+        return _number(match), 0
+    if match := _ABOVE.fullmatch(plain):
         strict = _STRICT.match(plain) is not None
-        return _number(found), 2 if strict else 1
-    if found := _BETWEEN.fullmatch(plain):
-        return None if _upside_down(*found.groups()) else (_value(found.group(1)), 1)
+        return _number(match), 2 if strict else 1
+    if match := _BETWEEN.fullmatch(plain):
+        return None if _upside_down(*match.groups()) else (_value(match.group(1)), 1)
     return None
 
 
@@ -96,17 +96,17 @@ def band_order(values: Sequence[str]) -> tuple[str, ...]:
     unit = _common_unit(values)
     for value in values:
         plain = _without(folded(value.strip()), unit)
-        found = lower_end(_without(value, unit))
-        if found is not None:
+        end = lower_end(_without(value, unit))
+        if end is not None:
             bands += 1
         elif single := _single(plain):
-            found = (_value(single), 1)
+            end = (_value(single), 1)
             measured = measured and folded(value.strip()) != single  # with a unit: 1 year
         elif plain in _LOWEST:
-            found, none = (float("-inf"), 0), len(values) > 3
+            end, none = (float("-inf"), 0), len(values) > 3
         else:
             return ()
-        places[value] = found
+        places[value] = end
     open_ended = bands == 1 and (measured or none)
     if not open_ended and (bands < 2 or (bands < 0.4 * len(values) and not measured)):
         return ()
@@ -156,8 +156,8 @@ def _common_unit(values: Sequence[str]) -> str:
 @lru_cache(maxsize=CACHED)
 def _end_word(text: str) -> str:
     """The word behind a number at the end of a text."""
-    found = re.search(r"\d\+?\s+([^\W\d_][\w²³.]{0,11})\s*$", folded(text))
-    return found.group(1) if found else ""
+    match = re.search(r"\d\+?\s+([^\W\d_][\w²³.]{0,11})\s*$", folded(text))
+    return match.group(1) if match else ""
 
 
 def _without(text: str, unit: str) -> str:
@@ -197,11 +197,11 @@ def written_amounts(values: Sequence[str]) -> bool:
     looked = spread(values)
     if len(looked) < FEWEST:
         return False
-    told = [sign for v in looked if (sign := _sign_of(v)) is not None]
+    signs = [sign for v in looked if (sign := _sign_of(v)) is not None]
     limits = sum(v[:1] in "<>≤≥" for v in looked)
-    if len(told) < SHARE * len(looked) or limits > MOST_LIMITS * len(looked):
+    if len(signs) < SHARE * len(looked) or limits > MOST_LIMITS * len(looked):
         return False
-    common = Counter(sign for sign in told if sign).most_common(1)
+    common = Counter(sign for sign in signs if sign).most_common(1)
     thousands = any(re.search(r"\d[,.' ]\d{3}(?!\d)", v) for v in looked)
     return common[0][1] >= SHARE * len(looked) if common else thousands or limits > 0
 
@@ -209,5 +209,5 @@ def written_amounts(values: Sequence[str]) -> bool:
 @lru_cache(maxsize=CACHED)
 def _sign_of(text: str) -> str | None:
     """The sign or unit that a number is written with, empty where it has none; None if the text is not a number."""
-    found = _WRITTEN.fullmatch(text.strip().lower())
-    return None if found is None else (found["before"] or found["after"] or "")
+    match = _WRITTEN.fullmatch(text.strip().lower())
+    return None if match is None else (match["before"] or match["after"] or "")

@@ -111,7 +111,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
         )
         guess = guess if facts.said_scale else with_scale(decision, guess)
         made.append((facts, decision, _finding(facts, decision, guess.scale, guess.order, gone)))
-    return _marked(made, dummies)
+    return _mark_columns(made, dummies)
 
 
 LEAST_BASE, MOST_DUMMIES = 3, 100
@@ -134,14 +134,14 @@ def _dummies(table: Sequence[ColumnFacts]) -> dict[str, ColumnFacts]:
 
 def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, bool]:
     """What a table is about, by the names of its columns but identifiers: health, money or conduct; who and what people are."""
-    told = [topic for topic in topics if topic is None or topic.role is not Role.DIRECT]
-    known = [t for t in told if _is_known(t)]
+    subjects = [topic for topic in topics if topic is None or topic.role is not Role.DIRECT]
+    known = [t for t in subjects if _is_known(t)]
     harm = sum(t is not None and (bool(t.about) or speaks_of_crime(n)) for t, n in zip(topics, names, strict=True))
     followed = {n.lower() for n in names}
     private = (
         bool(followed & FOLLOWED and followed & OUTCOME)
         or any(speaks_of_crime(n) for n in names)
-        or harm >= PRIVATE_SHARE * max(len(told), 1)
+        or harm >= PRIVATE_SHARE * max(len(subjects), 1)
         or harm >= max(LEAST_PRIVATE, PRIVATE_KNOWN * len(known))
     )
     short = [  # one word of a question says little of its table
@@ -198,7 +198,7 @@ def _few_codes(facts: ColumnFacts, topic: Topic | None) -> bool:
     return bare and facts.distinct < FEWEST_PHONES and (topic is None or topic.key != "phone")
 
 
-def _marked(
+def _mark_columns(
     made: list[tuple[ColumnFacts, Decision, ColumnFinding]], dummies: Mapping[str, ColumnFacts]
 ) -> tuple[ColumnFinding, ...]:
     """The findings, with the person column and the weights marked, and dummies in the role of the column that they mark."""

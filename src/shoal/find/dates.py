@@ -64,7 +64,7 @@ def written_as_date(text: str) -> bool:
     >>> [written_as_date(t) for t in ("2026/05/08 4:48 p. m. EEST", "2021. 11. 5 오후 3:12", "2023/5/1 上午 10:22:33 GMT+8")]
     [True, True, True]
     """
-    plain = _marked(text)
+    plain = _mark_months(text)
     return any(c.isdecimal() for c in plain) and any(form.fullmatch(plain) for form in _FORMS)
 
 
@@ -75,10 +75,10 @@ def holds_date(text: str) -> bool:
     >>> [holds_date(t) for t in ("born on 4 May 1965", "seen 2020-03-14", "may come 12 times", "1965")]
     [True, True, False, False]
     """
-    return any(c.isdecimal() for c in text) and _INSIDE.search(_marked(text)) is not None
+    return any(c.isdecimal() for c in text) and _INSIDE.search(_mark_months(text)) is not None
 
 
-def _marked(text: str) -> str:
+def _mark_months(text: str) -> str:
     """A folded text with a sign in the place of each name of a month."""
     return _LETTERS.sub(lambda found: _MONTH if found.group() in _MONTH_WORDS else found.group(), folded(text.strip()))
 

@@ -73,10 +73,10 @@ class SomeRows:
 
     def values(self, name: str, most: int | None = None) -> Any:
         """The values of a column, or the first of them."""
-        found = self._table.column(name)
-        found = found[:most] if self._places is None else found.take(from_numpy(self._places[:most]))
-        found = found.combine_chunks()
-        return found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
+        cells = self._table.column(name)
+        cells = cells[:most] if self._places is None else cells.take(from_numpy(self._places[:most]))
+        cells = cells.combine_chunks()
+        return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
 
     def codes(self, name: str) -> Codes:
         """The values of a column as numbers; -1 is missing."""
@@ -87,12 +87,12 @@ class SomeRows:
 
 def with_dependencies(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[ColumnFinding, ...], bool]:
     """The findings with one role for columns that follow from each other, and whether all were compared."""
-    found, pairs = _by_pairs(findings, rows)
-    found = _by_dates(found, rows)
-    found, keys = _by_keys(found, rows)
-    found, sums = _by_sums(found, rows)
-    found = tuple(f if pairs and keys and (sums or f.kind not in NUMBERS) else _not_compared(f) for f in found)
-    return found, pairs and keys and sums
+    changed, pairs = _by_pairs(findings, rows)
+    changed = _by_dates(changed, rows)
+    changed, keys = _by_keys(changed, rows)
+    changed, sums = _by_sums(changed, rows)
+    changed = tuple(f if pairs and keys and (sums or f.kind not in NUMBERS) else _not_compared(f) for f in changed)
+    return changed, pairs and keys and sums
 
 
 def _not_compared(finding: ColumnFinding) -> ColumnFinding:
@@ -115,8 +115,8 @@ def coded(values: Any) -> tuple[Any, Codes]:
         low, high = held.min(), held.max()
         if int(high) - int(low) <= len(values):
             return _counted_off(numbers if gone is None else np.where(gone, low, numbers), low, gone)
-    found = (canonical_text(values) if pa.types.is_nested(kind) else values).dictionary_encode()
-    distinct, at = found.dictionary, positions(found.indices)
+    encoded = (canonical_text(values) if pa.types.is_nested(kind) else values).dictionary_encode()
+    distinct, at = encoded.dictionary, positions(encoded.indices)
     if pa.types.is_dictionary(kind) and not (distinct.null_count == 0 and _all_once(distinct, at)):
         return coded(values.dictionary_decode())
     if not has_order(kind):

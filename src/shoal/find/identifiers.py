@@ -238,6 +238,6 @@ def places_share(facts: ColumnFacts, fewest: int) -> float:
 
 def position_pairs(columns: Sequence[ColumnFacts]) -> tuple[str, ...]:
     """Columns that together tell exact positions: at least two with exact degrees, one of them within those of latitude."""
-    found = [facts for facts in columns if exact_degrees(facts)]
-    north = [f for f in found if f.numbers is not None and float(np.max(np.abs(f.numbers))) <= 90]
-    return tuple(f.name for f in found) if len(found) >= 2 and north else ()
+    degrees = [facts for facts in columns if exact_degrees(facts)]
+    north = [f for f in degrees if f.numbers is not None and float(np.max(np.abs(f.numbers))) <= 90]
+    return tuple(f.name for f in degrees) if len(degrees) >= 2 and north else ()

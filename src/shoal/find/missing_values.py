@@ -167,12 +167,12 @@ def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str
         return []
     negative = [v for v, n in numbers.items() if n in _NEGATIVE]
     below = [n for v, n in numbers.items() if n < 0 and v not in negative]
-    found = negative if negative and all(n in (-1, -2, -3, -4, -5, -6) for n in below) else []
-    if found and below and len(found) + len(below) >= 3:  # a survey's whole family of codes: -1 … -9
-        found = [v for v, n in numbers.items() if n < 0]
-    found = found or _few_negative(numbers, facts)
-    rest = {v: n for v, n in numbers.items() if n >= 0 and v not in found}
-    return found + (_nines(rest, shared, facts) or _far_repeated(rest, facts, shared)) or _lone_far(numbers, facts)
+    codes = negative if negative and all(n in (-1, -2, -3, -4, -5, -6) for n in below) else []
+    if codes and below and len(codes) + len(below) >= 3:  # a survey's whole family of codes: -1 … -9
+        codes = [v for v, n in numbers.items() if n < 0]
+    codes = codes or _few_negative(numbers, facts)
+    rest = {v: n for v, n in numbers.items() if n >= 0 and v not in codes}
+    return codes + (_nines(rest, shared, facts) or _far_repeated(rest, facts, shared)) or _lone_far(numbers, facts)
 
 
 _REPEATED_NUMBERS = np.array(
@@ -254,9 +254,9 @@ def _lone_far(numbers: dict[str, float], facts: ColumnFacts) -> list[str]:
     rest = ordered[1:] if lone == ordered[0] else ordered[:-1]
     if lone == 0 or gap < LONE_GAP * (rest[-1] - rest[0]):
         return []
-    found = [v for v, n in numbers.items() if n == lone]
-    rows = sum(facts.rows_with[v] for v in found)
-    return found if rows >= LONE_SHARE * facts.filled else []
+    values = [v for v, n in numbers.items() if n == lone]
+    rows = sum(facts.rows_with[v] for v in values)
+    return values if rows >= LONE_SHARE * facts.filled else []
 
 
 def _few_negative(numbers: dict[str, float], facts: ColumnFacts) -> list[str]:
@@ -319,8 +319,8 @@ def _nines(numbers: dict[str, float], shared: set[str], facts: ColumnFacts) -> l
         wide = gap >= 3 or (gap >= 2 and len(inside) > 1) if nines == 9 else gap >= 0.1 * nines
         alone = nines >= 9999 and distinct > 40 and len(inside) < 2 and not any(str(int(c)) in shared for c in inside)
         many = nines >= 99 and distinct > 40 and not any(str(int(c)) in shared for c in inside) and gap < 0.3 * nines
-        found = [v for v, n in numbers.items() if n in inside] if inside and wide and not many and not alone else []
-        return found if gap > 2 or _rare(found, facts) else []
+        picked = [v for v, n in numbers.items() if n in inside] if inside and wide and not many and not alone else []
+        return picked if gap > 2 or _rare(picked, facts) else []
     return []
 
 

@@ -72,7 +72,7 @@ def answers_of_opinion(values: Sequence[str]) -> bool:
     """
     if not values:
         return False
-    rungs = [_rungs(_plain(v)) or _rungs(_begun(v)) for v in values]
+    rungs = [_rungs(_plain(v)) or _rungs(_first_words(v)) for v in values]
     known = max(sum(kind in ranks for ranks in rungs) for kind in OPINIONS)
     return known >= MOST * len(values) and (
         known >= LEAST_ANSWERS or (known == len(values) and ladder_order(values)[0] in OPINIONS)
@@ -80,7 +80,7 @@ def answers_of_opinion(values: Sequence[str]) -> bool:
 
 
 @lru_cache(maxsize=CACHED)
-def _begun(text: str) -> str:
+def _first_words(text: str) -> str:
     """The words before the first sign of an answer that says more: "often, but not daily", "good (5-8 h)"."""
     return re.split(r"\s*[,;:(]|\s[–-]\s", _plain(text), maxsplit=1)[0]
 

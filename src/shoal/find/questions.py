@@ -59,16 +59,16 @@ class Batteries:
     @classmethod
     def of(cls, table: Sequence[ColumnFacts]) -> Batteries:
         spans = [(facts, _range(facts)) for facts in table]
-        told = [(facts, span) for facts, span in spans if span != _NONE]
+        known = [(facts, span) for facts, span in spans if span != _NONE]
         begun = Counter(_beginning(facts.name) for facts in table if _answers(facts))
         series: defaultdict[str, Counter[tuple[float, float]]] = defaultdict(Counter)
-        for facts, span in told:
+        for facts, span in known:
             series[_stem(facts.name)][span] += 1
         words = Counter(folded(v) for facts in table if _in_words(facts) for v in facts.values)
         asked = [facts for facts in table if question(said_name(facts)) and facts.distinct <= FEW_CODES]
         rated = sum(answers_of_opinion(answer_texts(facts)) for facts in asked)
         sets = Counter(_answer_set(facts) for facts in table)
-        return cls(Counter(span for _, span in told), series, begun, sum(map(statement, table)), words, len(asked), rated, sets)
+        return cls(Counter(span for _, span in known), series, begun, sum(map(statement, table)), words, len(asked), rated, sets)
 
     def plain_answers(self, facts: ColumnFacts) -> bool:
         """Whether it is answered with yes and no, or by ticking a list, in a table of questions."""
@@ -78,7 +78,7 @@ class Batteries:
     def same_labels(self, facts: ColumnFacts) -> bool:
         """Whether many columns have the very same labels of codes, or several numbered questions the same answers."""
         alike, few = self.sets[_answer_set(facts)], 3 <= facts.distinct <= FEW_CODES
-        return few and ((bool(facts.labels) and alike >= STATEMENTS) or (_numbered(facts.name) and alike >= BATTERY))
+        return few and ((bool(facts.labels) and alike >= STATEMENTS) or (_is_numbered(facts.name) and alike >= BATTERY))
 
     def score(self, name: str) -> bool:
         """Whether a name is a word for a statistic beside codes, or the beginning of a series: a_sum_1, TT_mean, BSI_sum."""
@@ -179,8 +179,8 @@ def statement(facts: ColumnFacts) -> bool:
     >>> [statement(ColumnFacts("q1", "integer", list("123"), one, 3, label=label)) for label in asked]
     [True, False, False]
     """
-    said = said_name(facts)
-    return question(said) and not said.rstrip().endswith(("?", "？", "؟")) and not set(raw_words(said)).isdisjoint(FIRST_PERSON)
+    name = said_name(facts)
+    return question(name) and not name.rstrip().endswith(("?", "？", "؟")) and not set(raw_words(name)).isdisjoint(FIRST_PERSON)
 
 
 def answer_texts(facts: ColumnFacts) -> Sequence[str]:
@@ -200,7 +200,7 @@ def _answer_set(facts: ColumnFacts) -> frozenset[str]:
 _NUMBERED = word_set("questions", "numbered")
 
 
-def _numbered(name: str) -> bool:
+def _is_numbered(name: str) -> bool:
     """Whether a name is a word for a question or answer and its number: domanda1, Question 2."""
     words = raw_words(name)
     return 1 <= len(words) <= 2 and words[0].rstrip("0123456789") in _NUMBERED and words[-1][-1:].isdecimal()

@@ -82,9 +82,9 @@ def guessed_rules(numbers: Sequence[str], dates: Sequence[str], years: Sequence[
             out.append(Rule("in the future", (name,), _outside(name, -np.inf, top)))
         if meaning_of(name) == "birth" and not ended:
             out.append(Rule(f"more than {OLDEST} years ago", (name,), _outside(name, least, np.inf)))
-    pairs = [(by_meaning[a], by_meaning[b], said) for a, b, said in _ORDER if a in by_meaning and b in by_meaning]
+    pairs = [(by_meaning[a], by_meaning[b], rule) for a, b, rule in _ORDER if a in by_meaning and b in by_meaning]
     pairs += [(a, b, "end before start") for a, b in start_and_end(dates)]
-    out += [Rule(said, (a, b), _before(a, b)) for a, b, said in pairs]
+    out += [Rule(rule, (a, b), _before(a, b)) for a, b, rule in pairs]
     return out + _ages([n for n in numbers if meaning_of(n) == "age"], by_meaning, now)
 
 
@@ -100,10 +100,10 @@ def _ages(ages: Sequence[str], dates: Mapping[Meaning, str], now: float) -> list
 
 def said_rule(text: str, numbers: Sequence[str], dates: Sequence[str]) -> Rule:
     """A rule that somebody states, ``age<=120`` or ``admission<=discharge``: rows for which it is false break it."""
-    found = _SAID.match(text)
-    if not found:
+    match = _SAID.match(text)
+    if not match:
         raise UsageError("a rule compares two sides.", hint="For example age<=120, or admission<=discharge.")
-    left, sign, right = found.groups()
+    left, sign, right = match.groups()
     sides = [_side(s, numbers, dates) for s in (left, right)]
     names = tuple(s for s in (left, right) if s in (*numbers, *dates))
     if not names:
@@ -177,9 +177,9 @@ def read_day(text: str) -> tuple[float, bool]:
     ((nan, False), (nan, True), (nan, False))
     """
     for form, orders in _FORMS:
-        found = form.fullmatch(text.strip())
-        if found:
-            days = [d for order in orders if (d := _day(*(int(found[i]) for i in order))) is not None]
+        match = form.fullmatch(text.strip())
+        if match:
+            days = [d for order in orders if (d := _day(*(int(match[i]) for i in order))) is not None]
             return (days[0] if len(set(days)) == 1 else float("nan")), not days
     return float("nan"), False
 

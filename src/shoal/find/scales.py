@@ -47,7 +47,7 @@ def scale_of(facts: ColumnFacts, topic_scale: str, *, battery: bool = False) -> 
     if facts.declared_order and facts.said_scale in ("", "ordered"):
         return ScaleGuess(Scale.ORDERED, facts.declared_order)
     if facts.said_scale:
-        return _said(facts)
+        return _stated_scale(facts)
     if facts.kind in ("date", "timestamp", "time"):
         return ScaleGuess(Scale.DATE)
     if facts.kind == "boolean" or not facts.values:
@@ -57,7 +57,7 @@ def scale_of(facts: ColumnFacts, topic_scale: str, *, battery: bool = False) -> 
     return _of_texts(facts, topic_scale)
 
 
-def _said(facts: ColumnFacts) -> ScaleGuess:
+def _stated_scale(facts: ColumnFacts) -> ScaleGuess:
     """The scale that a person says; an ordered one takes the order that its values have by themselves, where they have one."""
     scale = Scale(facts.said_scale)
     if scale is not Scale.ORDERED:
@@ -92,7 +92,7 @@ def _of_texts(facts: ColumnFacts, topic_scale: str) -> ScaleGuess:
         return ScaleGuess(Scale.PLACE)
     if reads_as_text(facts):
         return ScaleGuess(Scale.TEXT)
-    if topic_scale == "ordered" and facts.distinct <= MOST_ORDERED and _numbered(facts.values):
+    if topic_scale == "ordered" and facts.distinct <= MOST_ORDERED and _has_numbers(facts.values):
         return ScaleGuess(Scale.ORDERED, tuple(sorted(facts.values, key=_leading)))
     return ScaleGuess(Scale.NOMINAL)
 
@@ -125,23 +125,23 @@ _ORDINAL = Pattern(r"\d{1,2}(?:[ºª°]|st\b|nd\b|rd\b|th\b|er?\b|eme\b|ème\b|e
 
 def _grades(values: Sequence[str]) -> tuple[str, ...]:
     """The same words around one number, of which one says a level: 6º ano, 7º ano; Stage 1, Stage 2."""
-    found = {v: re.findall(r"\d+", v) for v in values}
-    if len(values) < 3 or any(len(n) != 1 or len(n[0]) > 2 for n in found.values()):
+    grades = {v: re.findall(r"\d+", v) for v in values}
+    if len(values) < 3 or any(len(n) != 1 or len(n[0]) > 2 for n in grades.values()):
         return ()
     around = {re.sub(r"\d+(st|nd|rd|th)?[ºªoa°.]?", "#", folded(v).strip()) for v in values}
     words = re.sub(r"[^\w ]+", " ", around.pop())
     level = _GRADE.search(words) or all(_ORDINAL.match(v.strip()) for v in values)
-    return tuple(sorted(values, key=lambda v: int(found[v][0]))) if not around and level else ()
+    return tuple(sorted(values, key=lambda v: int(grades[v][0]))) if not around and level else ()
 
 
-def _numbered(values: Sequence[str]) -> bool:
+def _has_numbers(values: Sequence[str]) -> bool:
     """Whether values are numbered in their texts, at least three: the order of two (1. Yes, 2. No) says nothing."""
     return len(values) > 2 and all(re.match(r"\s*\(?\d{1,2}\b", v) for v in values)
 
 
 def _leading(value: str) -> int:
-    found = re.match(r"\s*\(?(\d{1,2})", value)
-    return int(found.group(1)) if found else 0
+    match = re.match(r"\s*\(?(\d{1,2})", value)
+    return int(match.group(1)) if match else 0
 
 
 MOST_ORDERED = 60

@@ -233,9 +233,9 @@ def _topic_of(name: str, sentence: bool) -> Topic | None:
     cut = raw if question else expanded(name)  # "hast" in a question is not a test for AST
     for words in (raw, words_of(name), cut, ("".join(raw),)):
         ways = (telling(words),) if "per" in words[1:] else (words, telling(words))
-        found, worth = max((_best(way, way == raw, question) for way in ways), key=lambda best: best[1])
-        if found is not None:
-            return _headed(found, worth[0], words)
+        topic, worth = max((_best(way, way == raw, question) for way in ways), key=lambda best: best[1])
+        if topic is not None:
+            return _topic_of_head(topic, worth[0], words)
     if cut[:1] in (("years",), ("jahre",), ("annees",)) and len(cut) > 1:
         return BY_KEY["tenure"]
     for word in () if sentence or question else cut:
@@ -258,14 +258,14 @@ NAMED_THINGS = frozenset("place race facility industry country language".split()
 """Topics of things whose name a column may hold: the name of an ethnic group names no person."""
 
 
-def _headed(found: Topic, parts: int, words: tuple[str, ...]) -> Topic:
+def _topic_of_head(found: Topic, parts: int, words: tuple[str, ...]) -> Topic:
     """The topic of a name whose last word is what it names: the precinct of an arrest is a place, not an arrest."""
     if len(words) < 2 or parts > 1:
         return found
     if found.key in ("crime", "name", "person_name") and words[-1] not in word_set(NAMES, "place at the end"):
         ends = (words[-1:], words[:1]) if found.key == "crime" else (words[1:],)  # victim age, age of the victim
-        said = OF_A_PERSON if found.key == "crime" else NAMED_THINGS
-        return next((of for end in ends if (of := _best(end)[0]) is not None and of.key in said), found)
+        subjects = OF_A_PERSON if found.key == "crime" else NAMED_THINGS
+        return next((of for end in ends if (of := _best(end)[0]) is not None and of.key in subjects), found)
     if found.key == "street" and words[-1] in word_set(NAMES, "postcode at the end"):
         return BY_KEY["postcode"]
     part = found.key == "street" and words[-1] in word_set(NAMES, "state at the end")
@@ -350,9 +350,9 @@ def topics_beside(named: Sequence[tuple[str, str]]) -> list[Topic | None]:
     >>> [t.key if t else "" for t in topics_beside([("page", ""), ("wage", ""), ("v1", "date of birth")])]
     ['', 'income', 'birth_date']
     """
-    told = [_topic_beside(name, label) for name, label in named]
-    known = {folded(name): t for (name, _), t in zip(named, told, strict=True) if t is not None and t.role is Role.QUASI}
-    return [t or _derived(folded(name), known) for (name, _), t in zip(named, told, strict=True)]
+    topics = [_topic_beside(name, label) for name, label in named]
+    known = {folded(name): t for (name, _), t in zip(named, topics, strict=True) if t is not None and t.role is Role.QUASI}
+    return [t or _derived(folded(name), known) for (name, _), t in zip(named, topics, strict=True)]
 
 
 def _topic_beside(name: str, label: str) -> Topic | None:
@@ -365,8 +365,8 @@ def _topic_beside(name: str, label: str) -> Topic | None:
         return topic
     if not label or (topic is not None and topic.role is not Role.INSENSITIVE and not opaque(name)):
         return topic
-    said = topic_of(label, sentence=" " in label.strip())
-    return topic if said is None and not opaque(name) else said  # "year" is harmless until its label says "of admission"
+    own = topic_of(label, sentence=" " in label.strip())
+    return topic if own is None and not opaque(name) else own  # "year" is harmless until its label says "of admission"
 
 
 def _derived(name: str, known: dict[str, Topic]) -> Topic | None:

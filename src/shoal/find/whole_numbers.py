@@ -98,10 +98,10 @@ def sparse_codes(facts: ColumnFacts) -> bool:
     numbers = facts.numbers
     assert numbers is not None
     few = 3 <= facts.distinct <= FEW_SPARSE and facts.filled >= ROWS_EACH * facts.distinct
-    told = numbers[numbers != 0]
-    if not few or float(np.min(numbers)) < 0 or float(np.mean(np.mod(told, 5) == 0)) >= 0.5:
+    codes = numbers[numbers != 0]
+    if not few or float(np.min(numbers)) < 0 or float(np.mean(np.mod(codes, 5) == 0)) >= 0.5:
         return False
-    return int(np.gcd.reduce(told.astype(np.int64))) < STEP
+    return int(np.gcd.reduce(codes.astype(np.int64))) < STEP
 
 
 def levels_of_a_test(facts: ColumnFacts) -> bool:

@@ -94,10 +94,10 @@ def from_mapping(data: Any, *, folder: Path = Path(), resolve: Resolver | None =
     )
     for name, spec in _questions(data.get("questions")):
         (add_listed if isinstance(spec.get("answers"), list) else add_question)(q, name, spec, asked)
-    for link in _listed(data, "linked"):
+    for link in _list_of(data, "linked"):
         _link(q, link, folder)
     add_joint_records(q, asked)
-    subgroups = _listed(data, "subgroups")
+    subgroups = _list_of(data, "subgroups")
     for s in subgroups:
         q._require(str(s))
     q.subgroups = tuple(str(s) for s in subgroups)
@@ -116,10 +116,10 @@ def parse_target(value: Any) -> float:
         check_known(value, ("unique",), "the target")
         return parse_target(value.get("unique"))
     if isinstance(value, str):
-        found = re.fullmatch(r"\s*(?:unique\s*<=?\s*)?([0-9.]+)\s*(%?)\s*", value)
-        if not found or found[1].count(".") > 1 or found[1] == ".":
+        match = re.fullmatch(r"\s*(?:unique\s*<=?\s*)?([0-9.]+)\s*(%?)\s*", value)
+        if not match or match[1].count(".") > 1 or match[1] == ".":
             raise PolicyError(f"the target {value!r} is not understood.", hint="Write 0.05, 5%, or unique<=5%.")
-        return parse_target(float(found[1]) / (100 if found[2] else 1))
+        return parse_target(float(match[1]) / (100 if match[2] else 1))
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if value > 1:
             raise PolicyError(f"a target of {value:g} is more than everybody.", hint="Write 0.05 or 5% for one in twenty.")
@@ -130,12 +130,12 @@ def parse_target(value: Any) -> float:
 def _of_form(file: Path, resolve: Resolver | None, *, population: Any = None, target: Any = None, **about: Any) -> Questionnaire:
     """A questionnaire from a form of another tool; the caller says how many could be asked, or where, and how many answer."""
     people = ANYWHERE if population is None else population
-    said = {key: value for key, value in about.items() if value is not None} | {"target": parse_target(target or 0.05)}
-    if people == ANYWHERE and "respondents" not in said:
+    settings = {key: value for key, value in about.items() if value is not None} | {"target": parse_target(target or 0.05)}
+    if people == ANYWHERE and "respondents" not in settings:
         raise UsageError("a form does not say how many people answer.", hint="Pass --respondents N, and --population if known.")
     place = Asked(file.parent, resolve, people if isinstance(people, str) else ANYWHERE)
     return read_form(file).questionnaire(
-        None if resolve is None and people != place.population else place, population=people, **said
+        None if resolve is None and people != place.population else place, population=people, **settings
     )
 
 
@@ -162,9 +162,9 @@ def _people(population: Any, data: Mapping[str, Any], asked: Asked) -> Any:
     for name, spec in _questions(data.get("questions")):
         value = spec.get("registry")
         if isinstance(value, str) or (isinstance(value, Mapping) and "code" in value and "population" not in value):
-            found = asked.published(name, value)
-            if found.exact:
-                return found.people
+            published = asked.published(name, value)
+            if published.exact:
+                return published.people
     raise PolicyError(
         "how many people the population has is not known: no question has a record of exactly this population.",
         hint="Give the number with --population; the name in the file still says whom the registry is asked about.",
@@ -194,7 +194,7 @@ def _link(q: Questionnaire, link: Any, folder: Path) -> None:
         ) from None
 
 
-def _listed(data: Mapping[str, Any], key: str) -> list[Any]:
+def _list_of(data: Mapping[str, Any], key: str) -> list[Any]:
     value = data.get(key) or []
     if not isinstance(value, list):
         raise PolicyError(f"'{key}' is a list.", hint="linked: [{questions: [a, b], correlation: 0.5}]; subgroups: [a]")

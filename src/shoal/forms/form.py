@@ -118,7 +118,7 @@ def read_condition(text: str, tool: str) -> Condition | None:
     >>> read_condition("[sex] = '1' or [sex] = '3'", "REDCap").every, read_condition("not(${a} = 1)", "XLSForm")
     (False, None)
     """
-    found: list[Comparison] = []
+    made: list[Comparison] = []
 
     def take(match: re.Match[str]) -> str:
         parts = match.groupdict()
@@ -128,8 +128,8 @@ def read_condition(text: str, tool: str) -> Condition | None:
             if value not in ("1", "Y"):
                 return "?"
             sign, value = "has", parts["part"]
-        found.append(Comparison(parts["name"], sign, value))
-        return f"\x00{len(found)}"
+        made.append(Comparison(parts["name"], sign, value))
+        return f"\x00{len(made)}"
 
     rest = text
     for pattern in _PATTERNS[tool]:
@@ -137,7 +137,7 @@ def read_condition(text: str, tool: str) -> Condition | None:
     order = [int(number) - 1 for number in re.findall(r"\x00(\d+)", rest)]
     joined = re.sub(r"\x00\d+", "A", rest)
     joined = re.sub(r"[\s()]+", " ", joined).strip().lower().replace("&&", "and").replace("||", "or")
-    comparisons = tuple(found[i] for i in order)
+    comparisons = tuple(made[i] for i in order)
     if re.fullmatch(r"a(?: and a)*", joined):
         return Condition(comparisons)
     return Condition(comparisons, every=False) if re.fullmatch(r"a(?: or a)*", joined) else None
@@ -241,8 +241,8 @@ class FormQuestion:
     def about_interview(self) -> bool:
         """Whether it is about the interview and not the person: who asks, and when."""
         texts = (self.name, self.text if len(self.text.split()) <= SHORTEST_TEXT else "")
-        said = {telling(words_of(text)) or words_of(text) for text in texts if text} | {words_of(self.name)}
-        return self.recorded or any(found_in(words, pattern) for words in said for pattern in phrases("questions", "interview"))
+        ways = {telling(words_of(text)) or words_of(text) for text in texts if text} | {words_of(self.name)}
+        return self.recorded or any(found_in(words, pattern) for words in ways for pattern in phrases("questions", "interview"))
 
     @property
     def usual_code(self) -> str:
@@ -276,8 +276,8 @@ class FormQuestion:
             each = by_number(listed, texts)
         if key in ("sex", "age") and not own:
             return None
-        if not each and (found := usual_shares(key, f"{self.name} {self.text}", texts, country, own=own)):
-            each, whose = found
+        if not each and (usual := usual_shares(key, f"{self.name} {self.text}", texts, country, own=own)):
+            each, whose = usual
         whole = np.array([share or RARE * (self.kind != "number") for share in each])
         if sum(share > 0 for share in each) < 2:
             return None
@@ -372,7 +372,7 @@ class Form:
             if role is not Role.QUASI:
                 spec["role"] = role.value
             when, all_asked = _asked_after(q.conditions, gates, skip)
-            given = _given(q, gates) if when is None and all_asked else None
+            given = _shares_given(q, gates) if when is None and all_asked else None
             more = int(not all_asked and when is None)
             if when is not None:
                 spec["when"] = when
@@ -436,48 +436,48 @@ class Form:
 
     def _likely(self, asked: Asked) -> dict[str, tuple[list[float], str]]:
         """Guessed shares of usual questions, and whose they are."""
-        return {x.name: found for x in self._closed if (found := x.usual_shares(asked.of_everybody, asked.country)) is not None}
+        return {x.name: shares for x in self._closed if (shares := x.usual_shares(asked.of_everybody, asked.country)) is not None}
 
     def _use_place(self, q: Questionnaire, known: Mapping[str, FormQuestion], asked: Asked) -> None:
         """What the counts of a place say of sex and age together; of people anywhere, how it is in every country."""
         whole = asked.together(list(known)) if len(known) > 1 else None
-        said = f"{', '.join(known)}: shares of the people of {asked.population}, if respondents answer for themselves"
+        note = f"{', '.join(known)}: shares of the people of {asked.population}, if respondents answer for themselves"
         if asked.population == ANYWHERE:
-            said = f"{', '.join(known)}: shares of {WORLD}, a guess"
+            note = f"{', '.join(known)}: shares of {WORLD}, a guess"
             if whole is not None and whole.share is not None and all(x.of_everybody for x in known.values()):
                 share = whole.share(q.respondents, None)
-                said += f"; by them alone {as_percent(share.low)} to {as_percent(share.high)} would be unique in any country"
+                note += f"; by them alone {as_percent(share.low)} to {as_percent(share.high)} would be unique in any country"
         elif whole is not None and len(q.published) > 1:
             q.published[frozenset(known)] = whole
-        q.notes = (said,)
+        q.notes = (note,)
 
 
 def whose_shares(guessed: Mapping[str, str]) -> tuple[str, ...]:
     """A note for each kind of people whose shares are taken for questions."""
-    found = {whose: [name for name in guessed if guessed[name] == whose] for whose in guessed.values()}
-    return tuple(f"{', '.join(names)}: shares of {whose or WORLD}, a guess" for whose, names in found.items())
+    names_of = {whose: [name for name in guessed if guessed[name] == whose] for whose in guessed.values()}
+    return tuple(f"{', '.join(names)}: shares of {whose or WORLD}, a guess" for whose, names in names_of.items())
 
 
 def add_listed(q: Questionnaire, name: str, spec: Mapping[str, Any], asked: Asked) -> None:
     """Add a question of a ``questions.yml`` whose answers are a list: with the usual shares, or each as likely as the next."""
     labels = tuple(map(str, spec["answers"]))
-    found = FormQuestion(name, "closed", len(labels), str(spec.get("text", "")), labels=labels).usual_shares(
+    question = FormQuestion(name, "closed", len(labels), str(spec.get("text", "")), labels=labels).usual_shares(
         asked.of_everybody, asked.country
     )
-    each, source = (found[0], "guess") if found else ([1 / max(1, len(labels))] * len(labels), "uniform")
+    each, source = (question[0], "guess") if question else ([1 / max(1, len(labels))] * len(labels), "uniform")
     add_question(q, name, {"source": source, **spec, "answers": dict(zip(labels, each, strict=True))}, asked)
-    q.notes += whose_shares({name: found[1]} if found and "source" not in spec else {})
+    q.notes += whose_shares({name: question[1]} if question and "source" not in spec else {})
 
 
 def _of_place(question: FormQuestion, asked: Asked) -> dict[str, Any]:
     """Options of a question with the shares of a place; only of one that leaves nobody out they are known, not guessed."""
-    found = asked.published(question.name, question.usual_code)
-    if not found.shares:
+    published = asked.published(question.name, question.usual_code)
+    if not published.shares:
         return {}
-    shares: dict[str, Any] = {"values": None, "shares": (question.usual_shares(found.shares) or ([],))[0], "source": "guess"}
+    shares: dict[str, Any] = {"values": None, "shares": (question.usual_shares(published.shares) or ([],))[0], "source": "guess"}
     if asked.population == ANYWHERE or not question.of_everybody:
         return shares
-    return shares | {"published": found, "source": "registry" if found.trusted else "kappa"}
+    return shares | {"published": published, "source": "registry" if published.trusted else "kappa"}
 
 
 def _facts(q: FormQuestion) -> ColumnFacts:
@@ -531,16 +531,16 @@ def _answers_of(gate: tuple[str, FormQuestion, bool] | None, comparison: Any) ->
     _, q, conditional = gate
     if conditional and comparison.sign not in ("=", "has"):  # holds for those who were not asked, too
         return None
-    found = comparison.holds(q.codes) if q.codes and len(q.codes) == q.answers else None
-    if found is None or q.kind in ("closed", "number"):
-        return found
+    answers = comparison.holds(q.codes) if q.codes and len(q.codes) == q.answers else None
+    if answers is None or q.kind in ("closed", "number"):
+        return answers
     if q.kind != "several" or q.alone or comparison.sign not in ("=", "has"):
         return None
-    (place,) = found
+    (place,) = answers
     return frozenset(i for i in range(q.cells[0]) if i >> place & 1)
 
 
-def _given(q: FormQuestion, gates: Mapping[str, tuple[str, FormQuestion, bool]]) -> tuple[Any, Any] | None:
+def _shares_given(q: FormQuestion, gates: Mapping[str, tuple[str, FormQuestion, bool]]) -> tuple[Any, Any] | None:
     """The shares of the choices after each answer of the question that decides about them."""
     if q.depends is None or q.depends[0] not in gates or q.kind != "closed":
         return None

@@ -81,8 +81,8 @@ class _About:
     def __init__(self, row: Row, attributes: Row, survey: Survey) -> None:
         self._row, self._attributes, self._survey = row, attributes, survey
         self._text = survey.text_of(row)
-        said = [row.get("relevance", "").strip(), attributes.get("grelevance", "").strip()]
-        self._conditions = tuple(read_condition(text, "LimeSurvey") for text in said if text not in ("", "1"))
+        conditions = [row.get("relevance", "").strip(), attributes.get("grelevance", "").strip()]
+        self._conditions = tuple(read_condition(text, "LimeSurvey") for text in conditions if text not in ("", "1"))
 
     def questions(self, parts: list[Row], answers: Mapping[str, Mapping[str, str]], languages: int) -> Iterator[FormQuestion]:
         """The question, or one for each row of an array."""

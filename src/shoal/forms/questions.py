@@ -132,7 +132,7 @@ def add_joint_records(q: Questionnaire, asked: Asked) -> None:
         if len(chosen) < 2 or (whole := asked.together(chosen)) is None:
             continue
         smaller = [part for n in range(2, min(len(chosen), MOST_TOGETHER)) for part in combinations(chosen, n)]
-        known = {part: found for part in smaller if (found := asked.together(part)) is not None}
+        known = {part: joint for part in smaller if (joint := asked.together(part)) is not None}
         q.publish({chosen: whole, **known})
 
 
@@ -157,20 +157,20 @@ def _place(labels: tuple[str, ...], answer: Any) -> int | None:
 
 
 def _add_registered(q: Questionnaire, name: str, value: Any, options: dict[str, Any], asked: Asked) -> None:
-    found = asked.published(name, value)
-    shares, agrees = shape_of(found)
-    order = {"ordered": True, "band": found.width, "unit": found.unit} if found.width and found.shares else {}
-    listed = {"labels": tuple(found.shares)} if found.shares else {}
-    source = "registry" if agrees and found.exact and found.trusted else "kappa"
+    published = asked.published(name, value)
+    shares, agrees = shape_of(published)
+    order = {"ordered": True, "band": published.width, "unit": published.unit} if published.width and published.shares else {}
+    listed = {"labels": tuple(published.shares)} if published.shares else {}
+    source = "registry" if agrees and published.exact and published.trusted else "kappa"
     options = {**order, **listed, **options, "source": source}
-    options["published"] = found
+    options["published"] = published
     q.add(name, shares=shares, **options)
-    said = [found.note] if found.note else []
-    if not found.trusted:
-        said.append("the record is signed by a key that you did not say you trust: grade C (name it with --trust)")
+    notes = [published.note] if published.note else []
+    if not published.trusted:
+        notes.append("the record is signed by a key that you did not say you trust: grade C (name it with --trust)")
     if not agrees:
-        said.append("the published numbers do not fix the shape of the answers: only their number and kappa are used")
-    q.notes = (*q.notes, *(f"{name}: {text}" for text in said))
+        notes.append("the published numbers do not fix the shape of the answers: only their number and kappa are used")
+    q.notes = (*q.notes, *(f"{name}: {text}" for text in notes))
 
 
 def _add_answers(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:

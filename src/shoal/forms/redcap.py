@@ -35,8 +35,8 @@ def is_dictionary(head: str) -> bool:
     >>> is_dictionary('"Variable / Field Name","Form Name","Section Header","Field Type"'), is_dictionary("age,sex")
     (True, False)
     """
-    found = {HEADS.get(cell.strip().casefold()) for cell in next(csv.reader([head.lstrip("\ufeff")]), [])}
-    return {"name", "type"} <= found
+    heads = {HEADS.get(cell.strip().casefold()) for cell in next(csv.reader([head.lstrip("\ufeff")]), [])}
+    return {"name", "type"} <= heads
 
 
 def dictionary(text: str) -> list[dict[str, str]]:

@@ -55,8 +55,8 @@ def _by_words(answers: Mapping[str, str], shares: Mapping[str, float], texts: Se
     for text in texts:
         rest, named = folded(text).strip(), []
         for kind, pattern in answers.items():
-            rest, found = re.subn(pattern, " ", rest)
-            named += [kind] * bool(found)
+            rest, times = re.subn(pattern, " ", rest)
+            named += [kind] * bool(times)
         kinds.append(named)
     return [round(sum(shares.get(kind, 0.0) / sum(kind in k for k in kinds) for kind in named), 6) for named in kinds]
 

@@ -79,17 +79,19 @@ def read(path: Path) -> Form:
     taken = set[str]()
     for row in survey:
         kind, name = _text(row, "type"), _text(row, "name")
-        what, found = _kind(kind)
-        if what == "box" and found is not None:
-            place.move(row, found)
+        what, kind_found = _kind(kind)
+        if what == "box" and kind_found is not None:
+            place.move(row, kind_found)
             continue
         device = OPEN.get(kind.lower()) == "name"
         if not kind or kind.lower() in SILENT or not (name or device):
             continue
         own = (name or kind) if name not in taken else "/".join([*filter(None, place.names), name])
         taken.add(own)
-        said = [without_calculated(text, "XLSForm", made_of) for text in (*place.conditions, _text(row, "relevant")) if text]
-        made = list(_questions(own, what, found, row, lists, tuple(read_condition(text, "XLSForm") for text in said)))
+        conditions = [
+            without_calculated(text, "XLSForm", made_of) for text in (*place.conditions, _text(row, "relevant")) if text
+        ]
+        made = list(_questions(own, what, kind_found, row, lists, tuple(read_condition(text, "XLSForm") for text in conditions)))
         questions += [replace(q, repeated=any(place.repeats), recorded=kind.lower() in RECORDED) for q in made]
         if any(q.cells for q in made) and any(place.repeats):
             repeated.append(own)
@@ -138,18 +140,18 @@ def _questions(
 
 def _depends(text: str, listed: Mapping[str, Row]) -> tuple[str, dict[str, tuple[int, ...]]] | None:
     """The question that decides about the choices, by a filter such as ``country=${country}``."""
-    if (found := _FILTER.fullmatch(text)) is None:
+    if (match := _FILTER.fullmatch(text)) is None:
         return None
     out: dict[str, tuple[int, ...]] = {}
     for i, choice in enumerate(listed.values()):
-        key = str(choice.get(found[1].lower()) if choice.get(found[1].lower()) is not None else "")
+        key = str(choice.get(match[1].lower()) if choice.get(match[1].lower()) is not None else "")
         out[key] = (*out.get(key, ()), i)
-    return found[2], out
+    return match[2], out
 
 
 def _label(row: Row) -> str:
-    found = next((str(v) for k, v in row.items() if k.startswith("label") and v), "")
-    return " ".join(re.sub(r"<[^>]*>", " ", found).split())
+    label = next((str(v) for k, v in row.items() if k.startswith("label") and v), "")
+    return " ".join(re.sub(r"<[^>]*>", " ", label).split())
 
 
 def _text(row: Row, key: str) -> str:
@@ -158,9 +160,9 @@ def _text(row: Row, key: str) -> str:
 
 def _kind(text: str) -> tuple[str, re.Match[str] | None]:
     for pattern, what in _TYPES:
-        found = re.fullmatch(pattern, text.strip(), re.IGNORECASE)
-        if found:
-            return what, found
+        match = re.fullmatch(pattern, text.strip(), re.IGNORECASE)
+        if match:
+            return what, match
     return "open", None
 
 

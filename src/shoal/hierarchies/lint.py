@@ -37,14 +37,14 @@ def lint(rows: Sequence[Sequence[str]], values: Sequence[str] | None = None, cou
     if not rows:
         return [Finding("empty", "error", "the hierarchy has no rows.")]
     width = len(rows[0])
-    found = _shape(rows, width)
-    if any(f.code == "ragged" for f in found):
-        return found
-    found += _keys(rows)
-    found += _levels(rows, width)
+    problems = _shape(rows, width)
+    if any(f.code == "ragged" for f in problems):
+        return problems
+    problems += _keys(rows)
+    problems += _levels(rows, width)
     if values is not None:
-        found += _cover(rows, values, counts)
-    return found
+        problems += _cover(rows, values, counts)
+    return problems
 
 
 def _shape(rows: Sequence[Sequence[str]], width: int) -> list[Finding]:

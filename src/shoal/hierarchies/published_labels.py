@@ -59,9 +59,9 @@ def read_labels(values: Values, labels: Sequence[str], levels: Sequence[Hierarch
     [None]
     """
     known = _level_labels(values, labels, levels)
-    out = [known[label] if label in known else _written(values, label) for label in labels]
-    unread = [i for i, found in enumerate(out) if found is None and labels[i].strip().lower() in REST]
-    if len(unread) == 1 and sum(found is None for found in out) == 1:
+    out = [known[label] if label in known else _read_written(values, label) for label in labels]
+    unread = [i for i, meaning in enumerate(out) if meaning is None and labels[i].strip().lower() in REST]
+    if len(unread) == 1 and sum(meaning is None for meaning in out) == 1:
         taken = np.concatenate([f for f in out if f is not None and len(f) < len(values.everything)] or [np.zeros(0, np.int64)])
         left = np.setdiff1d(np.arange(len(values.texts)), taken)
         out[unread[0]] = left if len(left) else None
@@ -91,18 +91,18 @@ def _level_labels(values: Values, labels: Sequence[str], levels: Sequence[Hierar
     return own
 
 
-def _written(values: Values, label: str) -> IntArray | None:
+def _read_written(values: Values, label: str) -> IntArray | None:
     """The values by the way a label is written: a number, a set, a range, a masked code, a band."""
-    found = _number(values, label)
-    if found is None and label.startswith("{") and label.endswith("}"):
-        found = _set(values, label[1:-1])
-    if found is None and (ends := _RANGE.fullmatch(label)) is not None:
-        found = _range(values, *ends.groups())
-    if found is None and label.rstrip("*") and label.endswith("*"):
-        found = _prefix(values, label)
-    if found is None:
-        found = _band(values, label)
-    return found if found is not None and len(found) else None
+    number = _number(values, label)
+    if number is None and label.startswith("{") and label.endswith("}"):
+        number = _set(values, label[1:-1])
+    if number is None and (ends := _RANGE.fullmatch(label)) is not None:
+        number = _range(values, *ends.groups())
+    if number is None and label.rstrip("*") and label.endswith("*"):
+        number = _prefix(values, label)
+    if number is None:
+        number = _band(values, label)
+    return number if number is not None and len(number) else None
 
 
 def _number(values: Values, label: str) -> IntArray | None:

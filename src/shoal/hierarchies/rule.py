@@ -147,7 +147,7 @@ class Rule:
             raise PolicyError(
                 f"hierarchy rule '{cls.kind}' has unknown fields: {', '.join(unknown)}.", hint=f"It takes: {takes}."
             )
-        return cls(**{k: _tupled(v) for k, v in data.items() if k != "kind"})
+        return cls(**{k: _to_tuples(v) for k, v in data.items() if k != "kind"})
 
 
 def rule_from_json(data: Mapping[str, Any]) -> Rule:
@@ -192,11 +192,11 @@ class Generalize(StreamStep):
         return rule_from_json(data)
 
     def labels(self, texts: Sequence[str]) -> list[str]:
-        found = self._rule.labels(self.column, texts, self.level)
-        lost = [text for text, label in zip(texts, found, strict=True) if label is None]
+        made = self._rule.labels(self.column, texts, self.level)
+        lost = [text for text, label in zip(texts, made, strict=True) if label is None]
         if lost and self.on_gap == "error":
             raise gap_error(self.column, lost, None)
-        return [SUPPRESSED if label is None else label for label in found]
+        return [SUPPRESSED if label is None else label for label in made]
 
     def label(self, text: str) -> str:
         return self.labels([text])[0]
@@ -254,7 +254,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _tupled(value: Any) -> Any:
+def _to_tuples(value: Any) -> Any:
     if isinstance(value, list):
-        return tuple(_tupled(v) for v in value)
+        return tuple(_to_tuples(v) for v in value)
     return value

@@ -79,11 +79,11 @@ def covered(column: str, texts: Sequence[str], counts: Any, covers: Callable[[st
 
 def unlike(label: str, texts: Sequence[str]) -> str:
     """``label``, or a variant that is not a value of the data."""
-    taken, number, found = set(texts), 2, label
-    while found in taken:
-        found = f"{label} {number}"
+    taken, number, free = set(texts), 2, label
+    while free in taken:
+        free = f"{label} {number}"
         number += 1
-    return found
+    return free
 
 
 def first_line(text: str) -> str:

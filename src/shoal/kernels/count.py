@@ -104,7 +104,7 @@ def sort_words(words: Sequence[KeyArray], spaces: Sequence[int]) -> tuple[IntArr
     ([1, 0, 2], [True, True, False])
     """
     n = len(words[0])
-    order, starts = _sorted([words[0]], spaces[:1])
+    order, starts = _sort_all([words[0]], spaces[:1])
     for word, space in zip(words[1:], spaces[1:], strict=True):
         alike = ~starts  # rows that are like the one before or the one after
         alike[:-1] |= ~starts[1:]
@@ -113,13 +113,13 @@ def sort_words(words: Sequence[KeyArray], spaces: Sequence[int]) -> tuple[IntArr
             break
         rows = order[places]
         runs = (np.cumsum(starts[places]) - 1).astype(np.uint64)
-        inner, changes = _sorted([runs, word[rows]], [n, space])
+        inner, changes = _sort_all([runs, word[rows]], [n, space])
         order[places] = rows[inner]
         starts[places] = changes
     return order, starts
 
 
-def _sorted(words: Sequence[KeyArray], spaces: Sequence[int]) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+def _sort_all(words: Sequence[KeyArray], spaces: Sequence[int]) -> tuple[IntArray, npt.NDArray[np.bool_]]:
     """As :func:`sort_words`, by all words at once."""
     n = len(words[0])
     starts = np.ones(n, np.bool_)

@@ -50,10 +50,10 @@ class Frontier:
 
     @property
     def root(self) -> bytes:
-        found = EMPTY
+        top = EMPTY
         for place, peak in enumerate(reversed(self.peaks)):
-            found = node(peak, found) if place else peak
-        return found
+            top = node(peak, top) if place else peak
+        return top
 
     def to_json(self) -> list[str]:
         return [peak.hex() for peak in self.peaks]
@@ -95,10 +95,10 @@ class Tree:
         if last - first < 2:
             raise IndexError("this leaf is not known")
         middle = first + _split(last - first)
-        found = node(self._root(first, middle), self._root(middle, last))
+        root = node(self._root(first, middle), self._root(middle, last))
         if last - first == _largest_power(last - first) and last <= self.size:
-            self._known[first, last] = found  # a complete subtree stays as it is, however the tree grows
-        return found
+            self._known[first, last] = root  # a complete subtree stays as it is, however the tree grows
+        return root
 
     def inclusion(self, place: int) -> list[bytes]:
         """The proof that the leaf at a place (from 0) is in the tree."""
@@ -145,7 +145,7 @@ def is_included(hashed: bytes, place: int, size: int, proof: Sequence[bytes], ro
             return False
         if place & 1 or place == last:
             hashed = node(other, hashed)
-            place, last = _climbed(place, last)
+            place, last = _climb(place, last)
         else:
             hashed = node(hashed, other)
         place, last = place >> 1, last >> 1
@@ -170,14 +170,14 @@ def is_consistent(first: int, second: int, first_root: bytes, second_root: bytes
             return False
         if place & 1 or place == last:
             old, new = node(other, old), node(other, new)
-            place, last = _climbed(place, last)
+            place, last = _climb(place, last)
         else:
             new = node(new, other)
         place, last = place >> 1, last >> 1
     return last == 0 and (old, new) == (first_root, second_root)
 
 
-def _climbed(place: int, last: int) -> tuple[int, int]:
+def _climb(place: int, last: int) -> tuple[int, int]:
     """Both numbers, up to the level at which the node is a right child or the first of its level."""
     while place and not place & 1:
         place, last = place >> 1, last >> 1

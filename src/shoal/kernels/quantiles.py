@@ -68,7 +68,7 @@ def beta_quantile(a: float, b: float, p: float) -> float:
     >>> round(beta_quantile(4, 7, 0.025), 4), round(beta_quantile(5, 6, 0.975), 4)
     (0.1216, 0.7376)
     """
-    return _bisected(lambda x: beta_chance(a, b, x), p, 1.0)
+    return _bisect(lambda x: beta_chance(a, b, x), p, 1.0)
 
 
 def t_quantile(p: float, freedom: float) -> float:
@@ -88,7 +88,7 @@ def chi_squared_quantile(p: float, freedom: int) -> float:
     (0.454936, 20.483177)
     """
     most = freedom + 2 * math.sqrt(40 * freedom) + 80  # passed with a chance below e⁻⁴⁰ (Laurent & Massart 2000)
-    return _bisected(lambda x: chi_squared_chance(x, freedom), p, most)
+    return _bisect(lambda x: chi_squared_chance(x, freedom), p, most)
 
 
 def chi_squared_chance(x: float, freedom: int) -> float:
@@ -137,7 +137,7 @@ def _away(x: float) -> float:
     return x if abs(x) > _TINY else _TINY
 
 
-def _bisected(chance: Callable[[float], float], p: float, high: float) -> float:
+def _bisect(chance: Callable[[float], float], p: float, high: float) -> float:
     """Where a rising function of 0 … ``high`` reaches p."""
     low = 0.0
     while True:

@@ -122,10 +122,10 @@ def _float_text(values: Any) -> Any:
     import pyarrow as pa
 
     encoded = values.cast(pa.float64()).dictionary_encode()
-    return from_texts(_spelled(encoded.dictionary)).take(encoded.indices)
+    return from_texts(_spell(encoded.dictionary)).take(encoded.indices)
 
 
-def _spelled(doubles: Any) -> list[str | None]:
+def _spell(doubles: Any) -> list[str | None]:
     if doubles.null_count == 0 and not np.isnan(held := to_numpy(doubles) + 0.0).any():
         return list(map(repr, held.tolist()))
     return [None if x is None or x != x else repr(x + 0.0) for x in doubles.to_pylist()]
@@ -140,8 +140,8 @@ def distinct_texts(values: Any) -> list[str]:
     """
     import pyarrow as pa
 
-    found: list[Any] = _spelled(values) if pa.types.is_float64(values.type) else canonical_text(values).to_pylist()
-    return found
+    texts: list[Any] = _spell(values) if pa.types.is_float64(values.type) else canonical_text(values).to_pylist()
+    return texts
 
 
 def _decimal_text(values: Any) -> Any:

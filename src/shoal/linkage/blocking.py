@@ -50,13 +50,13 @@ def candidate_pairs(records: Records, split: int | None) -> tuple[NDArray[np.int
     ``split`` is where a second table begins: only pairs across it. Without it, pairs within one table.
     """
     n = len(records)
-    found: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+    parts: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
     left_out = 0
     for keys in block_keys(records):
         pairs, large = _pairs_of(keys, split)
         left_out += large
-        found.append(pairs[0] * n + pairs[1])
-    ids = np.unique(np.concatenate(found))
+        parts.append(pairs[0] * n + pairs[1])
+    ids = np.unique(np.concatenate(parts))
     return ids // max(n, 1), ids % max(n, 1), left_out
 
 
@@ -134,7 +134,7 @@ class Known:
 
     def __init__(self, records: Records) -> None:
         self.records = records
-        self.seen = {field.name: _counted(records.values[field.name]) for field in records.fields}
+        self.seen = {field.name: _count_values(records.values[field.name]) for field in records.fields}
         self._index = [_Index(keys) for keys in block_keys(records)]
 
     def add(self, fresh: Records) -> None:
@@ -142,13 +142,13 @@ class Known:
         for index, keys in zip(self._index, block_keys(fresh), strict=True):
             index.add(keys, len(self.records))
         for name, counts in self.seen.items():
-            counts.update(_counted(fresh.values[name]))
+            counts.update(_count_values(fresh.values[name]))
         self.records = self.records.joined(fresh)
 
     @contextlib.contextmanager
     def counting(self, fresh: Records) -> Iterator[Mapping[str, Counter[str]]]:
         """How often each value occurs, by field, with those of new records counted too while the block runs."""
-        added = {name: _counted(fresh.values[name]) for name in self.seen}
+        added = {name: _count_values(fresh.values[name]) for name in self.seen}
         for name, counts in added.items():
             self.seen[name].update(counts)
         try:
@@ -162,11 +162,11 @@ class Known:
 
     def pairs_with(self, fresh: Records) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Places of known and of new records that share a key, each pair once."""
-        found = [np.empty(0, dtype=np.int64)]
+        pairs = [np.empty(0, dtype=np.int64)]
         for index, keys in zip(self._index, block_keys(fresh), strict=True):
             known, new = index.find(keys)
-            found.append(known * len(fresh) + new)
-        ids = np.unique(np.concatenate(found))
+            pairs.append(known * len(fresh) + new)
+        ids = np.unique(np.concatenate(pairs))
         return ids // max(len(fresh), 1), ids % max(len(fresh), 1)
 
 
@@ -174,17 +174,17 @@ class _Index:
     """Hashes of keys in order, and the places of their records."""
 
     def __init__(self, keys: Keys) -> None:
-        self._hashes, self._places = _sorted(keys)
+        self._hashes, self._places = _sort_keys(keys)
 
     def add(self, keys: Keys, start: int) -> None:
-        hashes, places = _sorted(keys)
+        hashes, places = _sort_keys(keys)
         at = np.searchsorted(self._hashes, hashes)
         self._hashes = np.insert(self._hashes, at, hashes)
         self._places = np.insert(self._places, at, places + np.int32(start))
 
     def find(self, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Places of known and new records with the same key, but for blocks that are too large."""
-        hashes, places = _sorted(keys)
+        hashes, places = _sort_keys(keys)
         start, end = (np.searchsorted(self._hashes, hashes, side) for side in ("left", "right"))
         counts = end - start
         _, group, sizes = np.unique(hashes, return_inverse=True, return_counts=True)
@@ -194,7 +194,7 @@ class _Index:
         return known.astype(np.int64), np.repeat(places, counts).astype(np.int64)
 
 
-def _sorted(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _sort_keys(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Hashes of the keys that are there, in order, and their places."""
     places = np.array([place for place, key in enumerate(keys) if key is not None], dtype=np.int32)
     hashes = np.array([hash(key) for key in keys if key is not None], dtype=np.int64)
@@ -202,5 +202,5 @@ def _sorted(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     return hashes[order], places[order]
 
 
-def _counted(values: NDArray[np.object_]) -> Counter[str]:
+def _count_values(values: NDArray[np.object_]) -> Counter[str]:
     return Counter(value for value in values if value is not None)

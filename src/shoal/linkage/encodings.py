@@ -150,9 +150,9 @@ def compare(
     other = left if right is None else right
     if not len(left) or not len(other) or (right is None and len(left) < 2):
         raise DataError("at least two records are needed.")
-    places, found = _similar(left, other, possible, within=right is None)
+    places, likeness = _similar(left, other, possible, within=right is None)
     order = np.lexsort((places[1], places[0]))
-    one, two, dice = places[0][order], places[1][order], found[order]
+    one, two, dice = places[0][order], places[1][order], likeness[order]
     split = None if right is None else len(left)
     two = two if split is None else two + split
     decision = np.where(dice >= float(np.float32(match)), "match", "possible")

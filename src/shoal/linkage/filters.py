@@ -191,13 +191,13 @@ def encode_records(
 
 def _by_column(records: Records, parts: Parts, salt: str, place: int) -> list[tuple[bytes, list[Feature]]]:
     value = records.values[salt][place]
-    rest = [part for name, found in parts.items() if name != salt for part in found]
+    rest = [part for name, parts_of in parts.items() if name != salt for part in parts_of]
     return [] if value is None else [(b"column\0" + str(value).encode(), rest)]
 
 
 def _by_date(records: Records, parts: Parts, date: str, place: int) -> list[tuple[bytes, list[Feature]]]:
     value = records.values[date][place]
-    others = [part for name, found in parts.items() if name != date for part in found]
+    others = [part for name, parts_of in parts.items() if name != date for part in parts_of]
     if value is None or not others:
         return []
     words = date_parts(str(value))

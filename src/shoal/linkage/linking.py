@@ -53,12 +53,12 @@ def link_records(
     if total == 0:
         raise DataError("at least two records are needed.")
     left, right, left_out = candidate_pairs(records, split)
-    found = levels(records, left, right)
+    seen = levels(records, left, right)
     if model is None:
-        model = _fitted(records, split, (left, right, found), total, seed)
+        model = _fit_model(records, split, (left, right, seen), total, seed)
     else:
         model = model.for_fields(records.fields)
-    weight = weigh(model, records, left, right, found)
+    weight = weigh(model, records, left, right, seen)
     chance = em.chance(weight, model.prior)
     kept = chance >= possible
     decision = np.where(chance >= match, "match", "possible")[kept]
@@ -66,15 +66,15 @@ def link_records(
         decision = one_to_one_decisions(left[kept], right[kept], weight[kept], decision)
     return Linked(
         records=records, split=split, model=model, pairs=total, compared=len(left), blocks_left_out=left_out,
-        left=left[kept], right=right[kept], weight=weight[kept], probability=chance[kept], levels=found[kept], decision=decision,
+        left=left[kept], right=right[kept], weight=weight[kept], probability=chance[kept], levels=seen[kept], decision=decision,
     )  # fmt: skip
 
 
-def _fitted(records: Records, split: int | None, candidates: Any, total: int, seed: int) -> Model:
+def _fit_model(records: Records, split: int | None, candidates: Any, total: int, seed: int) -> Model:
     """The model of all pairs: every candidate counts once, the others through a sample."""
-    left, right, found = candidates
+    left, right, agreement = candidates
     others = _sample(records, split, left * len(records) + right, seed)
-    patterns = np.concatenate([found, levels(records, others // len(records), others % len(records))])
+    patterns = np.concatenate([agreement, levels(records, others // len(records), others % len(records))])
     each = (total - len(left)) / max(len(others), 1)
     counts = np.concatenate([np.ones(len(left)), np.full(len(others), each)])
     distinct, place = np.unique(patterns, axis=0, return_inverse=True)

@@ -193,8 +193,8 @@ def fit(patterns: NDArray[np.int8], counts: NDArray[np.float64], fields: Sequenc
 def of_strangers(patterns: NDArray[np.int8], fields: Sequence[Field], prior: float) -> Model:
     """The usual model with u as it is found among pairs of strangers: how often two people of a register agree."""
     usual = Model.usual(fields, prior=prior)
-    found = [[float((patterns[:, p] == level).sum()) for level in range(len(usual.u[p]))] for p in range(len(fields))]
-    u = tuple(_level_shares(found[p], usual.u[p], 0.5 / max(len(patterns), 1)) for p in range(len(fields)))
+    counts = [[float((patterns[:, p] == level).sum()) for level in range(len(usual.u[p]))] for p in range(len(fields))]
+    u = tuple(_level_shares(counts[p], usual.u[p], 0.5 / max(len(patterns), 1)) for p in range(len(fields)))
     return Model(usual.fields, usual.m, u, prior)
 
 

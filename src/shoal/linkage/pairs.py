@@ -43,8 +43,8 @@ class Quality:
         return 2 * self.precision * self.recall / both if both else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        told = {name: round(getattr(self, name), 6) for name in ("precision", "recall", "f1")}
-        return {"true": self.true, "found": self.found, "right": self.right, **told}
+        content = {name: round(getattr(self, name), 6) for name in ("precision", "recall", "f1")}
+        return {"true": self.true, "found": self.found, "right": self.right, **content}
 
 
 class Pairs:
@@ -140,7 +140,7 @@ class Linked(Pairs):
         for at in np.lexsort((self.right, self.left, -self.weight)):
             a, b = int(self.left[at]), int(self.right[at])
             names = left_ids[a] if left_ids else a + 1, (right_ids or left_ids or ())[b - border] if left_ids else b - border + 1
-            told = {
+            columns = {
                 "left": names[0],
                 "right": names[1],
                 "decision": str(self.decision[at]),
@@ -149,8 +149,8 @@ class Linked(Pairs):
             }
             for place, one in enumerate(self.records.fields):
                 level = int(self.levels[at, place])
-                told[one.name] = "missing" if level == MISSING else LEVELS[one.kind][level]
-            out.append(told)
+                columns[one.name] = "missing" if level == MISSING else LEVELS[one.kind][level]
+            out.append(columns)
         return out
 
     def write(self, path: str | Path, left_ids: Sequence[Any] | None = None, right_ids: Sequence[Any] | None = None) -> None:

@@ -99,7 +99,7 @@ def fields_of(given: Mapping[str, str], columns: Sequence[str] = ()) -> dict[str
         if not guessed:
             raise UsageError("no column says by its name what it means.", hint="Name them: --fields COLUMN=KIND,…")
         return fields_of(guessed)
-    found = {}
+    fields = {}
     for column, word in given.items():
         kind, _, check = word.strip().partition(":")
         _known("kind of field", kind, KINDS)
@@ -107,8 +107,8 @@ def fields_of(given: Mapping[str, str], columns: Sequence[str] = ()) -> dict[str
             _known("check digit", check, tuple(CHECK_DIGITS))
             if kind != "number":
                 raise UsageError(f"a field of kind '{kind}' carries no check digit.", hint="Write number:bsn, say.")
-        found[column] = Field(column, kind, check)
-    return found
+        fields[column] = Field(column, kind, check)
+    return fields
 
 
 def _known(what: str, word: str, options: Sequence[str]) -> None:
@@ -136,7 +136,7 @@ def records_of(columns: Mapping[str, Column], fields: Mapping[str, Field], *, mo
                 values[made[-1].name] = _array([pair[place] for pair in both])
             seen.unreadable += sum(t is not None and p == (None, None) for t, p in zip(present, both, strict=True))
             continue
-        normal = _spelled(present, field, seen, month_first)
+        normal = _spell(present, field, seen, month_first)
         made.append(field)
         values[field.name] = _array(normal)
     return Records(tuple(made), values, changes)
@@ -155,7 +155,7 @@ def _present(column: Column) -> tuple[list[str | None], Changes]:
     return kept, seen
 
 
-def _spelled(present: list[str | None], field: Field, seen: Changes, month_first: bool | None) -> list[str | None]:
+def _spell(present: list[str | None], field: Field, seen: Changes, month_first: bool | None) -> list[str | None]:
     """The normal form of each cell; different cells are looked at once."""
     distinct = {text for text in present if text is not None}
     if field.kind == "birth":

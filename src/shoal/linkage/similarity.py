@@ -83,13 +83,13 @@ def _text(a: list[str], b: list[str]) -> NDArray[np.int8]:
 
 def _names(a: list[str], b: list[str]) -> NDArray[np.int8]:
     """Names: one that is part of the other is close, an initial similar."""
-    found = _text(a, b)
+    likeness = _text(a, b)
     for place, (one, two) in enumerate(zip(a, b, strict=True)):
-        if found[place] < 2 and (" " in one or " " in two) and _shares(one, two):
-            found[place] = 2
-        elif found[place] < 1 and min(len(one), len(two)) == 1 and one[0] == two[0]:
-            found[place] = 1
-    return found
+        if likeness[place] < 2 and (" " in one or " " in two) and _shares(one, two):
+            likeness[place] = 2
+        elif likeness[place] < 1 and min(len(one), len(two)) == 1 and one[0] == two[0]:
+            likeness[place] = 1
+    return likeness
 
 
 def _shares(one: str, two: str) -> bool:
@@ -98,9 +98,9 @@ def _shares(one: str, two: str) -> bool:
     return few <= many
 
 
-def _given(a: list[str], b: list[str]) -> NDArray[np.int8]:
-    found = _names(a, b)
-    return np.where(found == 3, 4, found)
+def _compare_given(a: list[str], b: list[str]) -> NDArray[np.int8]:
+    likeness = _names(a, b)
+    return np.where(likeness == 3, 4, likeness)
 
 
 def _birth(a: list[str], b: list[str]) -> NDArray[np.int8]:
@@ -133,7 +133,7 @@ def _same(a: list[str], b: list[str]) -> NDArray[np.bool_]:
 
 
 _COMPARE: dict[str, Callable[[list[str], list[str]], NDArray[np.int8]]] = {
-    "given": _given,
+    "given": _compare_given,
     "family": _names,
     "birth": _birth,
     "sex": _sex,
@@ -173,8 +173,8 @@ def _each_pair(function: str, left: Sequence[str], right: Sequence[str]) -> NDAr
 
     pairs = [_one_byte_each(a[:LONGEST], b[:LONGEST]) for a, b in zip(left, right, strict=True)]
     one, two = (pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1))
-    found = _database().cursor().from_arrow(pa.table({"one": one, "two": two})).project(f"{function}(one, two)")
-    out: NDArray[Any] = found.to_arrow_table().column(0).to_numpy()
+    answer = _database().cursor().from_arrow(pa.table({"one": one, "two": two})).project(f"{function}(one, two)")
+    out: NDArray[Any] = answer.to_arrow_table().column(0).to_numpy()
     return out
 
 

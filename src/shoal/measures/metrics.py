@@ -43,15 +43,15 @@ class Explained:
 
     def explain(self, value: Any = None) -> str:
         """The explanation as text, with the value first when it is given."""
-        told = written(value, 4) if isinstance(value, float) else value
-        lines = [self.sentence if value in (None, "") else f"{self.name} = {told}. {self.sentence}"]
+        text = written(value, 4) if isinstance(value, float) else value
+        lines = [self.sentence if value in (None, "") else f"{self.name} = {text}. {self.sentence}"]
         lines += [f"  Formula: {self.formula}", f"  Assumes: {self.assumption}"]
         lines += [f"  Attacker: {self.attacker}"] if self.attacker else []
         return "\n".join([*lines, f"  What would change it: {self.change}"])
 
 
 @cache
-def _explained(kind: str) -> dict[str, Explained]:
+def _read_explained(kind: str) -> dict[str, Explained]:
     """The entries of ``numbers.toml`` under ``metrics`` or ``derived``, by name."""
     page = tomllib.loads(files("shoal.measures").joinpath("numbers.toml").read_text(encoding="utf-8"))
     return {name: Explained(name, **{**entry, "also": tuple(entry.get("also", ()))}) for name, entry in page[kind].items()}
@@ -59,7 +59,7 @@ def _explained(kind: str) -> dict[str, Explained]:
 
 def derived_numbers() -> tuple[Explained, ...]:
     """Numbers that a command shows and that are not metrics of one table: made from several, estimated, lists, losses."""
-    return tuple(_explained("derived").values())
+    return tuple(_read_explained("derived").values())
 
 
 def derived_number(name: str) -> Explained | None:
@@ -87,7 +87,7 @@ class Metric:
 
     @property
     def explained(self) -> Explained:
-        return _explained("metrics")[self.name]
+        return _read_explained("metrics")[self.name]
 
 
 _METRICS: dict[str, Metric] = {}

@@ -112,8 +112,8 @@ def strongest(results: Iterable[AttackResult], stated: float = 0.0) -> AttackRes
     >>> strongest([weak, strong]).name, strongest([weak, strong], 0.9)
     ('further knowledge', None)
     """
-    found = [r for r in results if r.verdict in ("broken", "warning") and r.name.partition(":")[0] in FINDERS]
-    return max((r for r in found if r.rate is not None and r.rate > stated), key=lambda r: r.rate or 0.0, default=None)
+    results_found = [r for r in results if r.verdict in ("broken", "warning") and r.name.partition(":")[0] in FINDERS]
+    return max((r for r in results_found if r.rate is not None and r.rate > stated), key=lambda r: r.rate or 0.0, default=None)
 
 
 def strongest_sentence(results: Iterable[AttackResult], stated: float = 0.0) -> str:

@@ -49,8 +49,8 @@ def at_most(share: float) -> str:
     >>> at_most(0.0123), at_most(0.00001)
     ('at most 1.2 %', 'under 0.01 %')
     """
-    said = as_percent(share)
-    return said if said.startswith("under") else f"at most {said}"
+    text = as_percent(share)
+    return text if text.startswith("under") else f"at most {text}"
 
 
 Progress = Callable[[float, str], None]

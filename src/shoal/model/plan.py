@@ -84,7 +84,7 @@ class Step:
             close = nearest(unknown[0], takes)
             hint = f"It takes: {', '.join(takes) or 'nothing more'}." + (f" Did you mean '{close}'?" if close else "")
             raise PolicyError(f"step '{cls.kind}' has unknown fields: {', '.join(unknown)}.", hint=hint)
-        return cls(**{k: _tupled(v) for k, v in data.items() if k != "kind"})
+        return cls(**{k: _to_tuples(v) for k, v in data.items() if k != "kind"})
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _tupled(value: Any) -> Any:
+def _to_tuples(value: Any) -> Any:
     if isinstance(value, list):
-        return tuple(_tupled(v) for v in value)
+        return tuple(_to_tuples(v) for v in value)
     return value

@@ -30,10 +30,10 @@ class Role(enum.Enum):
         if isinstance(text, Role):
             return text
         word = text.strip().lower().replace("-", "").replace("_", "").replace(" ", "")
-        found = _ALIASES.get(word)
-        if found is None:
+        role = _ALIASES.get(word)
+        if role is None:
             raise RoleError(f"role '{text}' is not known.", hint="Roles: direct, quasi, sensitive, insensitive.", role=text)
-        return found
+        return role
 
 
 _ALIASES = {

@@ -52,7 +52,7 @@ class Distribution:
         shoal.errors.UsageError: the probabilities sum to 1.1, not to 1.
           Check for a missing or doubled cell, or pass normalize=True (--normalize) to divide by the sum.
         """
-        p = _checked(probabilities, what="probabilities")
+        p = _check_values(probabilities, what="probabilities")
         return _positive(p, None, cells=p.size, normalize=normalize)
 
     @classmethod
@@ -62,7 +62,7 @@ class Distribution:
         >>> Distribution.counts([3, 1, 0]).p.tolist()
         [0.25, 0.75]
         """
-        values = _checked(counts, what="counts")
+        values = _check_values(counts, what="counts")
         n = values.size if cells is None else whole(cells, what="cells", least=1)
         if n < values.size:
             raise UsageError(
@@ -87,7 +87,7 @@ class Distribution:
         >>> Distribution.grouped([0.5, 1.5], [10, 10]).p.tolist()
         [0.025, 0.075]
         """
-        a, f = _checked(alpha, what="alpha"), _checked(sizes, what="sizes")
+        a, f = _check_values(alpha, what="alpha"), _check_values(sizes, what="sizes")
         if a.size != f.size:
             raise UsageError(f"{a.size} values of alpha were given for {f.size} group sizes.", hint="Give one each.")
         if bool(np.any(f != np.floor(f))) or f.sum() < 1:
@@ -210,7 +210,7 @@ def fraction(value: float, *, what: str, closed: bool = True) -> float:
     return x
 
 
-def _checked(values: Any, *, what: str) -> Floats:
+def _check_values(values: Any, *, what: str) -> Floats:
     """A one-dimensional array of finite, non-negative numbers."""
     try:
         array = np.asarray(values, dtype=np.float64)

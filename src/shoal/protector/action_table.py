@@ -92,17 +92,17 @@ class Action:
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of the Python call, from the values over HTTP by key."""
-        found: dict[str, Any] = {}
+        chosen: dict[str, Any] = {}
         for parameter in self.parameters:
             if parameter.wire in given:
                 value = given[parameter.wire]
                 value = value * parameter.unit if parameter.unit else value
                 outer, _, inner = parameter.name.partition(".")
                 if inner:
-                    found.setdefault(outer, {})[inner] = value
+                    chosen.setdefault(outer, {})[inner] = value
                 else:
-                    found[outer] = value
-        return found
+                    chosen[outer] = value
+        return chosen
 
     def values(self, arguments: Mapping[str, Any]) -> Iterator[tuple[Parameter, Any]]:
         """The values over HTTP, from the arguments of the Python call."""

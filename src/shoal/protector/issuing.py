@@ -108,8 +108,8 @@ class IssuingActions(SessionPart):
         vault = self._frame.vault
         with vault.store.read() as tx:
             caller = self._frame.caller(tx, tx.now(vault.clock))
-            found = [_public(body) for body in tx.all(ISSUER) if caller.reaches(body["domain"])]
-        return sorted(found, key=lambda one: one["name"])
+            reached = [_public(body) for body in tx.all(ISSUER) if caller.reaches(body["domain"])]
+        return sorted(reached, key=lambda one: one["name"])
 
     def issue(self, name: str, identity: str, blinded: str, *, purpose: str = "") -> str:
         """Sign a blinded request of an enrolled person, once for each person; the answer for her.
@@ -125,7 +125,7 @@ class IssuingActions(SessionPart):
             request = _number(body, blinded)
             opened = frame.open_domain(tx, domain)
             usage = frame.counted(tx, now, "find", purpose, 1, domain=domain)
-            there, person = _enrolled(tx, opened, identity, now)
+            there, person = _is_enrolled(tx, opened, identity, now)
             planted = any_planted(tx, opened, [person])
             details: dict[str, Any] = {"domain": domain, "purpose": purpose}
             frame.watch(tx, now, "find", usage, [identity], missed=not there, planted=planted, logged_as="issue", **details)
@@ -172,7 +172,7 @@ def mark_of(issuer: Mapping[str, Any], opened: OpenDomain, identity: bytes) -> s
     return f"issued {issuer['id']} {opened.subject(identity)}"
 
 
-def _enrolled(tx: Tx, opened: OpenDomain, identity: str, now: float) -> tuple[bool, bytes]:
+def _is_enrolled(tx: Tx, opened: OpenDomain, identity: str, now: float) -> tuple[bool, bytes]:
     """Whether somebody of that identity is in the domain, and the identity that stands for the person."""
     (there,) = opened.find(tx, [identity], Context(), now)
     return there is not None, merges.standing(opened, merges.read(tx, opened), opened.plain(identity))

@@ -60,8 +60,8 @@ def plan(answers: Mapping[str, Any]) -> list[Need]:
 
 def _need(process: str, given: Mapping[str, bool]) -> Need:
     """The first entry of the table whose answers are those given."""
-    found = next(n for n in _TABLE[process]["needs"] if n.get("answers", {}).items() <= given.items())
-    return Need(process, found["identity"], found["use"], found["command"])
+    need = next(n for n in _TABLE[process]["needs"] if n.get("answers", {}).items() <= given.items())
+    return Need(process, need["identity"], need["use"], need["command"])
 
 
 def _answers(process: str, given: Any) -> dict[str, bool]:
@@ -77,5 +77,5 @@ def _answers(process: str, given: Any) -> dict[str, bool]:
 
 
 def _close(word: str, options: Mapping[str, Any]) -> str:
-    found = nearest(word, tuple(options))
-    return f"Did you mean '{found}'?" if found else f"Known: {', '.join(options)}."
+    close = nearest(word, tuple(options))
+    return f"Did you mean '{close}'?" if close else f"Known: {', '.join(options)}."

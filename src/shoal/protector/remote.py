@@ -50,12 +50,12 @@ class Reply:
     read: Callable[[Any, Any, Mapping[str, Any]], Any]
 
 
-def _keyed(shape: str, key: str, read: Callable[[Any], Any] = lambda value: value) -> Reply:
+def _under_key(shape: str, key: str, read: Callable[[Any], Any] = lambda value: value) -> Reply:
     """A plain value under one key."""
     return Reply(shape, lambda _, value: {key: value}, lambda _s, found, _a: read(found[key]))
 
 
-def _listed(shape: str, key: str, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> Reply:
+def _list_under_key(shape: str, key: str, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> Reply:
     return Reply(
         shape, lambda _, values: {key: [write(v) for v in values]}, lambda _s, found, _a: [read(one) for one in found[key]]
     )
@@ -116,27 +116,27 @@ REPLIES: dict[str, Reply] = {
     "Object": _same,
     "IssuerView": Reply("IssuerView", _same.write, _same.read),
     "Retired": Reply("Retired", _same.write, _same.read),
-    "Pseudonyms": _keyed("Pseudonyms", "pseudonyms"),
+    "Pseudonyms": _under_key("Pseudonyms", "pseudonyms"),
     "Honeytoken": Reply("Honeytoken", lambda _, made: asdict(made), lambda _s, found, _a: Honeytoken(**found)),
-    "Decided": _keyed("Decided", "pseudonym", str),
+    "Decided": _under_key("Decided", "pseudonym", str),
     "Done": Reply("Done", lambda _, good: {"done": good is None or good}, lambda _s, found, _a: bool(found["done"])),
-    "Enrolled": _keyed("Enrolled", "token", str),
-    "Signed": _keyed("Signed", "answer", str),
-    "Factor": _keyed("Factor", "uri", str),
-    "Revoked": _keyed("Revoked", "revoked", int),
-    "SigningKey": _keyed("KeyInUse", "key_id", str),
-    "Events": _keyed("Events", "events", list),
-    "Report": _keyed("Object", "reveals", list),
-    "Reveals": _keyed("Reveals", "reveals", list),
+    "Enrolled": _under_key("Enrolled", "token", str),
+    "Signed": _under_key("Signed", "answer", str),
+    "Factor": _under_key("Factor", "uri", str),
+    "Revoked": _under_key("Revoked", "revoked", int),
+    "SigningKey": _under_key("KeyInUse", "key_id", str),
+    "Events": _under_key("Events", "events", list),
+    "Report": _under_key("Object", "reveals", list),
+    "Reveals": _under_key("Reveals", "reveals", list),
     "RequestView": Reply("RequestView", lambda _, made: made.to_json(), lambda _s, found, _a: request_of(found)),
-    "Requests": _listed("Requests", "requests", lambda made: made.to_json(), request_of),
+    "Requests": _list_under_key("Requests", "requests", lambda made: made.to_json(), request_of),
     "ChangeView": _change,
     "ChangeOrNone": Reply("ChangeView | None", _change.write, _change.read),
-    "Changes": _listed("Changes", "changes", _change_view, _change_of),
+    "Changes": _list_under_key("Changes", "changes", _change_view, _change_of),
     "DomainView": Reply("DomainView", lambda _, made: _domain_view(made), lambda _s, found, _a: _domain_of(found)),
-    "Domains": _listed("Domains", "domains", _domain_view, _domain_of),
-    "Issuers": _listed("Issuers", "issuers", dict, dict),
-    "WaitingRecords": _listed("WaitingRecords", "waiting", lambda one: one.to_json(), _waiting_of),
+    "Domains": _list_under_key("Domains", "domains", _domain_view, _domain_of),
+    "Issuers": _list_under_key("Issuers", "issuers", dict, dict),
+    "WaitingRecords": _list_under_key("WaitingRecords", "waiting", lambda one: one.to_json(), _waiting_of),
     "Recognized": Reply("Recognized", _write_intake, lambda _s, found, _a: Intake(**found)),
     "Verdict": Reply("Verdict", lambda _, made: made.to_json(), lambda _s, found, _a: _verdict_of(found)),
     "Findings": Reply("Object", lambda _, made: made.to_json(), lambda _s, found, _a: _findings_of(found)),
@@ -210,12 +210,12 @@ class RemoteVault:
         finally:
             connection.close()
         try:
-            found = json.loads(text)
+            content = json.loads(text)
         except ValueError:
             raise EngineError(f"this is not a vault's service: it answered with status {answer.status}.") from None
-        if answer.status >= 400 or (isinstance(found, dict) and "error" in found):
-            raise _error(found if isinstance(found, dict) else {})
-        return found
+        if answer.status >= 400 or (isinstance(content, dict) and "error" in content):
+            raise _error(content if isinstance(content, dict) else {})
+        return content
 
     def _connection(self) -> http.client.HTTPConnection:
         if self._place.startswith("unix:"):

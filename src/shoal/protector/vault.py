@@ -273,11 +273,11 @@ class Vault:
         digest = accounts.token_digest(self.store, token)
         try:
             with self.store.read() as tx:
-                found = accounts.caller(tx, digest, tx.now(self._open.clock))
+                caller = accounts.caller(tx, digest, tx.now(self._open.clock))
         except AccessError as refusal:
             self._open.recorder.failed_login()
             raise refusal from None
-        return Session(self._open, digest, found.name)
+        return Session(self._open, digest, caller.name)
 
     def enrol(self, *codes: str) -> str:
         """The token of the person who holds these codes: claimed once, by herself. A wrong code is refused and logged."""

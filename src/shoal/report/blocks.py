@@ -148,12 +148,12 @@ def numbers_of(m: Figures) -> list[Number]:
     ]
     if m.whole_set is not None and not m.counts.adds_up:
         whole = m.whole_set
-        told = f"one of a kind by all their records together, {percent(whole.unique_share)}"
-        numbers.append(Number(f"{whole.unique:,}", told, missed=whole.unique > 0))
+        sentence = f"one of a kind by all their records together, {percent(whole.unique_share)}"
+        numbers.append(Number(f"{whole.unique:,}", sentence, missed=whole.unique > 0))
     worst = m.worst_subsets(1) if m.knows_subsets else []
     if worst:
-        told = f"most telling columns; alone they single out {worst[0].unique:,}"
-        numbers.append(Number(" + ".join(worst[0].columns), told, missed=worst[0].unique > 0, words=True))
+        sentence = f"most telling columns; alone they single out {worst[0].unique:,}"
+        numbers.append(Number(" + ".join(worst[0].columns), sentence, missed=worst[0].unique > 0, words=True))
     return numbers
 
 
@@ -180,8 +180,8 @@ def release_card(made: Certificate) -> str:
     """The card of a release that was made: what it cost, requirements and results, what attacks found."""
     rows = [(f.sentence, number(f.found), Tag("✓ met", "met") if f.met else Tag("✕ not met", "unmet")) for f in made.requirements]
     blocks: list[Block] = [Words(cost_of(made).sentence), Table(("asked", "found", ""), rows, right=(1,))]
-    found = [f"{a.name}: {a.sentence}" for a in made.attacks if a.verdict in ("broken", "warning")]
-    blocks += [Words(text, small=True) for text in found]
+    attacks = [f"{a.name}: {a.sentence}" for a in made.attacks if a.verdict in ("broken", "warning")]
+    blocks += [Words(text, small=True) for text in attacks]
     blocks.append(Words("r.to_pandas() · r.report() · r.certificate · r.write(DIR)", small=True))
     who = "people" if made.unit.column else "records"
     numbers = [

@@ -139,9 +139,9 @@ def _losses(c: Any) -> list[Block]:
     out.append(Words(f"ARX's loss (geometric mean over the columns): {_number(c.overall['arx_loss'])}.", small=True))
     for target, by in c.private.items():
         if by:
-            told = [(name, _number(u), _number(lost)) for name, (u, lost) in by.items()]
+            lines = [(name, _number(u), _number(lost)) for name, (u, lost) in by.items()]
             heads = (f"what a column tells about {target}", "bits told", "bits left open")
-            out.append(Table(heads, told, right=(1, 2)))
+            out.append(Table(heads, lines, right=(1, 2)))
     return out
 
 
@@ -178,13 +178,13 @@ def _pairs(c: Any) -> list[Block]:
         heads = ("columns, most changed first", "distance", "Cramér's V before", "after")
         out.append(Table(heads, rows, right=(1, 2, 3)))
     if c.correlations:
-        said = []
+        notes = []
         for method in ("pearson", "spearman"):
-            found = c.correlations[method]
-            if found["largest_change"] is not None:
-                most, mean = _number(found["largest_change"]), _number(found["mean_change"])
-                said.append(f"{method.capitalize()} correlations moved by at most {most}, {mean} on average.")
-        out.append(Words(" ".join(said), small=True))
+            correlations = c.correlations[method]
+            if correlations["largest_change"] is not None:
+                most, mean = _number(correlations["largest_change"]), _number(correlations["mean_change"])
+                notes.append(f"{method.capitalize()} correlations moved by at most {most}, {mean} on average.")
+        out.append(Words(" ".join(notes), small=True))
     return out
 
 

@@ -46,7 +46,7 @@ def _sections(body: EventCertificate) -> list[Section]:
     return [
         Section("asked", "Requirements, and what the data has", _requirements(body)),
         Section("known", "What known records reveal", _known(body)),
-        Section("done", "What was done", _done(body)),
+        Section("done", "What was done", _done_blocks(body)),
         Section("results", "Results that should survive", _uses(body)),
         Section("attacks", "Attacks that were tried", [attack_table(body.attacks)] if body.attacks else []),
         Section("recipient", "Who receives it", recipient_table(body.release)),
@@ -77,9 +77,9 @@ def _numbers(body: EventCertificate) -> list[Number]:
 
 
 def _points(body: EventCertificate) -> list[Point]:
-    found = [a.name for a in body.attacks if a.verdict == "warning"]
+    attacks = [a.name for a in body.attacks if a.verdict == "warning"]
     gone = [w for w, level in (("time", body.steps.time), ("place", body.steps.place)) if level == "none"]
-    points = [Point("attacks", "Attacks with a warning", found), Point("done", "Not published at all", gone)]
+    points = [Point("attacks", "Attacks with a warning", attacks), Point("done", "Not published at all", gone)]
     return [p for p in points if p.names]
 
 
@@ -114,7 +114,7 @@ def _curve(body: EventCertificate) -> Chart:
     return known_records(lines, title="People that known records single out, before and after")
 
 
-def _done(body: EventCertificate) -> list[Block]:
+def _done_blocks(body: EventCertificate) -> list[Block]:
     s, c = body.steps, body.cost
     rows = [
         ("Time", "not in the table" if s.time is None else s.time, percent(c.time)),

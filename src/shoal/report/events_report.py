@@ -20,8 +20,8 @@ def curves(m: EventsMeasured) -> Chart:
 
 def sets(m: EventsMeasured, **room: int) -> Chart:
     """The sets people hide in, by known records; ``room``: ``right`` and ``width``, where it is narrow."""
-    found = {k.records: k.sets for k in m.curve}
-    return set_sizes(found, title="How many people share the known records", **room)
+    curve = {k.records: k.sets for k in m.curve}
+    return set_sizes(curve, title="How many people share the known records", **room)
 
 
 def card(m: EventsMeasured) -> str:
@@ -104,9 +104,9 @@ def _habits(m: EventsMeasured) -> list[Block]:
     if m.rare:
         rows = [(f"fewer than {r.below}", f"{r.places:,} of {r.of:,}", percent(r.people), percent(r.records)) for r in m.rare]
         out.append(Table(("places visited by", "places", "people there", "records there"), rows, right=range(1, 4)))
-    for name, found in (("hour", m.hours), ("weekday", m.weekdays)):
-        if found:
-            rows = [(s.name, f"{s.people:,}", f"{s.points:,}", percent(s.alone)) for s in found]
+    for name, shares in (("hour", m.hours), ("weekday", m.weekdays)):
+        if shares:
+            rows = [(s.name, f"{s.people:,}", f"{s.points:,}", percent(s.alone)) for s in shares]
             out.append(Table((name, "people", "points", "one person's only"), rows, right=range(1, 4)))
     return out
 
@@ -128,8 +128,8 @@ def _law(m: EventsMeasured) -> list[Block]:
 
     fitted = fit_zipf(m.ranks)
     seen = Distribution.counts(m.ranks) if len(m.ranks) <= MOST_COUNTS else None
-    told = next((g for g in m.grid if g.time in (None, "none") and g.place == "exact"), None)
-    known = {k.records: k.unique.value for k in told.curve} if told else {}
+    whole = next((g for g in m.grid if g.time in (None, "none") and g.place == "exact"), None)
+    known = {k.records: k.unique.value for k in whole.curve} if whole else {}
     rows = []
     for s in range(1, MOST_RECORDS + 1):
         counted = None if seen is None else expected_share(seen, m.people, s).value
@@ -151,8 +151,8 @@ def _shared(m: EventsMeasured) -> list[Block]:
     if not m.shared:
         return []
     rows = [(f"{s.m}", f"{s.k:,}" if s.exact else f"at most {s.k:,}") for s in m.shared]
-    said = f"Largest m for k = {THRESHOLD}: {largest_m(m.shared, THRESHOLD)}."
+    sentence = f"Largest m for k = {THRESHOLD}: {largest_m(m.shared, THRESHOLD)}."
     return [
         Table(("points known together (m)", "people who share every such set (k)"), rows, right=(1,)),
-        Words(said, small=True),
+        Words(sentence, small=True),
     ]

@@ -57,11 +57,11 @@ def _numbers(body: LinkedCertificate) -> list[Number]:
 
 
 def _points(body: LinkedCertificate) -> list[Point]:
-    found = [a.name for a in body.attacks if a.verdict in ("broken", "warning")]
+    attacks = [a.name for a in body.attacks if a.verdict in ("broken", "warning")]
     blank = [f"{t.name}.{c.name}" for t in body.tables for c in t.columns if c.level is not None and c.level == c.height]
     unsaid = [n for n, value in plain(body.purpose).items() if value == "not stated"]
     points = [
-        Point("attacks", "Attacks with a warning", found),
+        Point("attacks", "Attacks with a warning", attacks),
         Point("columns", "Columns that tell nothing any more", blank),
         Point("recipient", "Not stated in the policy", unsaid),
     ]

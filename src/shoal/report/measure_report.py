@@ -114,9 +114,9 @@ def _risks(m: Figures) -> list[Block]:
         out.append(Table(heads, [(written(i.max, 4), written(i.mean, 4), written(i.expected, 4))], right=(1, 2)))
     e = m.entropy_risk
     if e["entropy_bits"] is not None:
-        told = ("entropy, bits", "combinations worth (ANVC)", "risk by entropy (RR)", "degree of anonymity", "κ, nats")
+        named = ("entropy, bits", "combinations worth (ANVC)", "risk by entropy (RR)", "degree of anonymity", "κ, nats")
         cells = [written(e["entropy_bits"], 4), written(e["anvc"], 4), written(e["rr"], 3), written(e["degree"], 3)]
-        out.append(Table(told, [(*cells, "" if e["kappa"] is None else written(e["kappa"], 4))], right=range(5)))
+        out.append(Table(named, [(*cells, "" if e["kappa"] is None else written(e["kappa"], 4))], right=range(5)))
         words = "Degree of anonymity: the share of the doubt about who a record is of that the columns leave. RR understates."
         out.append(Words(words, small=True))
     if m.sample and m.sample.get("value") is not None:
@@ -166,9 +166,9 @@ def _missing(m: Figures) -> list[Block]:
         return []
     rows: list[Sequence[str]] = []
     words = {"own": "a value of its own (strict)", "wildcard": "matches every value", "drop": "rows left out"}
-    for rule, said in words.items():
-        found = m.missing[rule]
-        rows.append((said, found["note"] if found["k"] is None else f"{found['k']:,}", f"{found['unique'] or 0:,}"))
+    for rule, sentence in words.items():
+        counted = m.missing[rule]
+        rows.append((sentence, counted["note"] if counted["k"] is None else f"{counted['k']:,}", f"{counted['unique'] or 0:,}"))
     return [Table(("a missing value is", "k", "one of a kind"), rows, right=(1, 2))]
 
 

@@ -14,8 +14,8 @@ def chance(value: float) -> str:
     >>> chance(0.2), chance(1.0)
     ('1 in 5 (20 %)', 'certain')
     """
-    said = one_in(value)
-    return said if said in ("certain", "none") else f"{said} ({percent(value)})"
+    text = one_in(value)
+    return text if text in ("certain", "none") else f"{text} ({percent(value)})"
 
 
 def percent(share: float) -> str:

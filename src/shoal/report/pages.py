@@ -48,15 +48,15 @@ def page(template: str, **context: Any) -> str:
 @cache
 def chart_style() -> str:
     """Tokens and the rules for charts: what a chart needs by itself."""
-    return _packaged("style", "tokens.css") + stylesheet()
+    return _packaged_file("style", "tokens.css") + stylesheet()
 
 
 @cache
 def style() -> str:
-    return chart_style() + _packaged("style", "page.css")
+    return chart_style() + _packaged_file("style", "page.css")
 
 
-def _packaged(folder: str, name: str) -> str:
+def _packaged_file(folder: str, name: str) -> str:
     return importlib.resources.files("shoal.report").joinpath(folder, name).read_text(encoding="utf-8")
 
 
@@ -146,16 +146,16 @@ def stylesheet() -> str:
         ".shoal-chart text{font-family:var(--font);font-variant-numeric:tabular-nums}",
     ]
     for name, look in LOOKS.items():
-        said = [f"fill:var(--{look.fill})" if look.fill else "fill:none"]
+        rules = [f"fill:var(--{look.fill})" if look.fill else "fill:none"]
         if look.stroke:
-            said.append(f"stroke:var(--{look.stroke});stroke-width:{look.width:g}")
+            rules.append(f"stroke:var(--{look.stroke});stroke-width:{look.width:g}")
         if look.dash:
-            said.append(f"stroke-dasharray:{' '.join(f'{d:g}' for d in DASHES[look.dash])}")
+            rules.append(f"stroke-dasharray:{' '.join(f'{d:g}' for d in DASHES[look.dash])}")
         if look.opacity < 1:
-            said.append(f"opacity:{look.opacity:g}")
+            rules.append(f"opacity:{look.opacity:g}")
         if look.weight:
-            said.append(f"font-weight:{look.weight};font-size:{look.size}px")
-        lines.append(f".shoal-chart .{name}{{{';'.join(said)}}}")
+            rules.append(f"font-weight:{look.weight};font-size:{look.size}px")
+        lines.append(f".shoal-chart .{name}{{{';'.join(rules)}}}")
     return "\n".join(lines) + "\n"
 
 
@@ -166,13 +166,13 @@ def colours() -> dict[str, str]:
     >>> colours()["sea"]
     '#0a5c9e'
     """
-    text = _packaged("style", "tokens.css")
+    text = _packaged_file("style", "tokens.css")
     return dict(re.findall(r"--([\w-]+):(#[0-9a-f]{6})", text[: text.index("@media")]))
 
 
 def render(places: Mapping[str, Any], *, share_step: float) -> str:
     """The page for populations as :func:`shoal.registry.answer.exposure.place_data` gives them."""
-    look, script = style() + _packaged("style", "exposed.css"), _packaged("templates", "exposed.js")
+    look, script = style() + _packaged_file("style", "exposed.css"), _packaged_file("templates", "exposed.js")
     return part(
         "exposed.html.j2", style=Markup(look), script=Markup(script), body=body(),  # noqa: S704 (our own)
         records=records_of(places, share_step=share_step), policy=Markup(policy()),  # noqa: S704
@@ -207,12 +207,14 @@ def body() -> Markup:
 
 
 def file(name: str) -> str:
-    return _packaged({"exposed.js": "templates", "exposed.css": "style"}[name], name)
+    return _packaged_file({"exposed.js": "templates", "exposed.css": "style"}[name], name)
 
 
 def policy() -> str:
     """The content policy of the page: its own style and script, and no connection at all."""
-    look, script = (_hash(text) for text in (style() + _packaged("style", "exposed.css"), _packaged("templates", "exposed.js")))
+    look, script = (
+        _hash(text) for text in (style() + _packaged_file("style", "exposed.css"), _packaged_file("templates", "exposed.js"))
+    )
     return (
         f"default-src 'none'; style-src '{look}'; script-src '{script}'; img-src data:; connect-src 'none'; "
         "base-uri 'none'; form-action 'none'"

@@ -22,8 +22,8 @@ DOTS = 300
 
 def _up_to_twice(group_size: int, steps: int = 60) -> list[int]:
     """Group sizes up to twice the one asked for."""
-    found: list[int] = np.unique(np.rint(np.linspace(1, 2 * group_size, steps)).astype(int)).tolist()
-    return found
+    sizes: list[int] = np.unique(np.rint(np.linspace(1, 2 * group_size, steps)).astype(int)).tolist()
+    return sizes
 
 
 def singletons_curve(p: Any, group_size: int, *, level: float = 0.95) -> Chart:
@@ -31,9 +31,9 @@ def singletons_curve(p: Any, group_size: int, *, level: float = 0.95) -> Chart:
     from shoal.prediction import singletons
 
     sizes = _up_to_twice(group_size)
-    found = [singletons(p, int(size)) for size in sizes]
-    points = [(float(size), float(s.mean)) for size, s in zip(sizes, found, strict=True)]
-    band = [_band(s, level) for s in found]
+    expected = [singletons(p, int(size)) for size in sizes]
+    points = [(float(size), float(s.mean)) for size, s in zip(sizes, expected, strict=True)]
+    band = [_band(s, level) for s in expected]
     lines = [Line("expected", points, band, f"{level:.0%} of groups".replace("%", " %"))]
     if p.kappa > 1e-9:
         even = [(float(size), float(singletons(p.cells, int(size)).mean)) for size in sizes]
@@ -43,8 +43,8 @@ def singletons_curve(p: Any, group_size: int, *, level: float = 0.95) -> Chart:
 
 def place_curve(share: Callable[[int], Estimate], group_size: int) -> Chart:
     """Expected unique people of a place against the group size, within what its counts allow."""
-    found = [(float(size), size * share(int(size)).value, share(int(size))) for size in _up_to_twice(group_size)]
-    points, band = [(n, value) for n, value, _ in found], [(n * e.low, n * e.high) for n, _, e in found]
+    shares = [(float(size), size * share(int(size)).value, share(int(size))) for size in _up_to_twice(group_size)]
+    points, band = [(n, value) for n, value, _ in shares], [(n * e.low, n * e.high) for n, _, e in shares]
     here = (float(group_size), f"asked: {group_size:,}")
     lines = [Line("expected", points, band, "possible")]
     return curve(lines, x="people in the group", y="unique people", title="Unique people by group size", here=here)
@@ -86,9 +86,9 @@ def power_sums_curve(ask: Callable[[int], Estimate], cells: int | None, group_si
     from shoal.prediction import uniqueness
 
     sizes = sorted({group_size, *_up_to_twice(group_size, 24)})
-    found = [ask(int(n)) for n in sizes]
-    points = [(float(n), 100 * e.value) for n, e in zip(sizes, found, strict=True)]
-    lines = [Line("these power sums", points, [(100 * e.low, 100 * e.high) for e in found], "proven range")]
+    answers = [ask(int(n)) for n in sizes]
+    points = [(float(n), 100 * e.value) for n, e in zip(sizes, answers, strict=True)]
+    lines = [Line("these power sums", points, [(100 * e.low, 100 * e.high) for e in answers], "proven range")]
     if cells is not None:
         even = [(float(n), 100 * float(uniqueness(cells, int(n)).value)) for n in sizes]
         lines.append(Line(f"{cells:,} equally likely cells", even))
@@ -176,15 +176,15 @@ def interval_curve(values: Any, group_size: int, *, origin: float = 0.0, width: 
         laws = {"this sample": values, "normal of its spread": stats.norm(float(np.mean(values)), float(np.std(values)))}
     lines = [Line(name, _by_width(law, widths, group_size, origin)) for name, law in laws.items()]
     here = None if width is None else (width, f"asked: {written(width, 4)}")
-    said = f"unique among {group_size:,} people, %"
-    return curve(lines, x="width of an interval", y=said, title="Unique people by width of the interval", here=here)
+    label = f"unique among {group_size:,} people, %"
+    return curve(lines, x="width of an interval", y=label, title="Unique people by width of the interval", here=here)
 
 
 def _by_width(values: Any, widths: Sequence[float], group_size: int, origin: float) -> list[tuple[float, float]]:
     from shoal.prediction import interval_singletons
 
-    found = [interval_singletons(values, float(w), group_size, origin=origin).value for w in widths]
-    return [(float(w), 100 * float(n) / group_size) for w, n in zip(widths, found, strict=True)]
+    shares = [interval_singletons(values, float(w), group_size, origin=origin).value for w in widths]
+    return [(float(w), 100 * float(n) / group_size) for w, n in zip(widths, shares, strict=True)]
 
 
 DRAWN_CELLS = 60_000
@@ -214,8 +214,8 @@ def two_values_curve(
         points = []
         for f in factors:
             first, second = (w * (f if g else max(1.0, factors[0])) for w, g in zip(widths, grows, strict=True))
-            found = singletons(bivariate_normal(spreads, correlation, (first, second)), group_size).mean
-            points.append((f, 100 * float(found) / group_size))
+            share = singletons(bivariate_normal(spreads, correlation, (first, second)), group_size).mean
+            points.append((f, 100 * float(share) / group_size))
         return Line(name, points)
 
     lines = [line("both widths", (True, True)), line("only the first", (True, False)), line("only the second", (False, True))]
@@ -303,8 +303,8 @@ def renewal_curve(rows: Sequence[dict[str, Any]], *, limit: float | None = None,
 def waterfall(meter: Meter) -> Chart:
     """The typical crowd in the population after each question, on a logarithmic axis."""
     steps = meter.waterfall
-    said = "people who share the answers so far (typical)"
-    return staircase([s.question for s in steps], [s.crowd for s in steps], title="Crowd after each question", y=said)
+    label = "people who share the answers so far (typical)"
+    return staircase([s.question for s in steps], [s.crowd for s in steps], title="Crowd after each question", y=label)
 
 
 def pair_heat_map(questionnaire: Any) -> Chart:

@@ -58,7 +58,7 @@ def _sections(body: Certificate) -> list[Section]:
         Section("detail", "Safety against detail", _frontier(body)),
         Section("columns", "What happened to each column", _columns(body)),
         Section("identifiers", "Columns held against the 18 Safe Harbor classes of identifiers", _identifiers(body)),
-        Section("left-out", "Who was left out", _suppressed(body)),
+        Section("left-out", "Who was left out", _suppressed_blocks(body)),
         Section("results", "Results that should survive", _analyses(body)),
         Section("attacks", "Attacks that were tried", _attacks(body)),
         Section("questions", "Singling out, linking, inference", _questions(body.wp216)),
@@ -73,8 +73,8 @@ def _headline(body: Certificate) -> dict[str, str]:
     if body.k == 1:
         return {"accent": "✕ Some are one of a kind", "accent_kind": "risk"}
     who = "Everyone hides" if body.unit.column else "Every record hides"
-    said = f"{who} among at least {body.k:,}"
-    return headline(said, ()) if body.format == FORMAT_1 else headline(said, body.attacks, body.singled_out, 1 / body.k)
+    sentence = f"{who} among at least {body.k:,}"
+    return headline(sentence, ()) if body.format == FORMAT_1 else headline(sentence, body.attacks, body.singled_out, 1 / body.k)
 
 
 def headline(said: str, attacks: Sequence[AttackResult], singled_out: float | None = 0.0, claimed: float = 0.0) -> dict[str, str]:
@@ -118,13 +118,13 @@ def _numbers(body: Certificate) -> list[Number]:
 
 def _points(body: Certificate) -> list[Point]:
     """What a person should look at before signing; each point leads to its part of the page."""
-    found = [a.name for a in body.attacks if a.verdict in ("broken", "warning")]
+    attacks = [a.name for a in body.attacks if a.verdict in ("broken", "warning")]
     missed = [a.name for a in body.attacks if a.verdict == "not run"]
     guessed = [c.name for c in body.columns if c.why.startswith("guessed")]
     words = {"kind": "kind of release", "run_by": "who ran it", "approved_by": "who approved it", "review": "review date"}
     unsaid = [words.get(n, n) for n, value in plain(body.release).items() if value == NOT_STATED]
     points = [
-        Point("attacks", "Attacks with a warning", found),
+        Point("attacks", "Attacks with a warning", attacks),
         Point("attacks", "Attacks that were not run", missed),
         Point(
             "columns", "Columns whose role Shoal found and nobody changed", [c.name for c in body.columns if c.decided == "found"]
@@ -143,7 +143,7 @@ def _requirements(body: Certificate) -> list[Block]:
         for f in judged:
             by = f" (counted by {counted})" if body.unit.column and f.counted is None else ""
             where = () if f.counted is None else (f.counted,)
-            rows.append((f.sentence + by, *where, number(f.asked), number(f.found), _met(f.met)))
+            rows.append((f.sentence + by, *where, number(f.asked), number(f.found), _met_tag(f.met)))
     out: list[Block] = [requirement_table(rows), *_missing(body)]
     preset = body.threshold.preset
     if preset:
@@ -161,13 +161,13 @@ def requirement_table(rows: Sequence[Sequence[Cell]]) -> Table:
 
 def _missing(body: Certificate) -> list[Block]:
     """k under the three rules for missing values, where they differ."""
-    found = plain(body.missing.k)
-    if len(set(found.values())) < 2:
+    counted = plain(body.missing.k)
+    if len(set(counted.values())) < 2:
         return []
     words = {"own": "a value of their own (the strict rule, used here)", "wildcard": "like any value", "drop": "left out"}
-    told = "; ".join(f"{words.get(name, name)}: {number(k)}" for name, k in found.items())
+    sentence = "; ".join(f"{words.get(name, name)}: {number(k)}" for name, k in counted.items())
     of = "" if body.format == FORMAT_1 or not body.unit.column or body.data.unit else " of records"
-    return [Words(f"k{of}, if missing values are {told}.", small=True)]
+    return [Words(f"k{of}, if missing values are {sentence}.", small=True)]
 
 
 def _risks(body: Certificate) -> list[Block]:
@@ -235,7 +235,7 @@ def _identifiers(body: Certificate) -> list[Block]:
     ]
 
 
-def _suppressed(body: Certificate) -> list[Block]:
+def _suppressed_blocks(body: Certificate) -> list[Block]:
     utility = body.utility
     out: list[Block] = [Words(utility.suppressed_sentence)]
     who = utility.who
@@ -247,8 +247,8 @@ def _suppressed(body: Certificate) -> list[Block]:
 
 
 def _analyses(body: Certificate) -> list[Block]:
-    found = body.utility.analyses
-    rows = [(a.analysis, a.before, a.after, a.change) for a in found]
+    analyses = body.utility.analyses
+    rows = [(a.analysis, a.before, a.after, a.change) for a in analyses]
     return [Table(["analysis", "before", "after", "change"], rows, right=(1, 2, 3))] if rows else []
 
 
@@ -331,7 +331,7 @@ def render_signing_page(made: Certificate) -> str:
     decided = [note for note in made.notes or () if note.startswith(ACCEPTED)]
     learnt = [made.verdict, f"Attacks: {counted}.", *worse[:SHOWN], *rest, *decided]
     people = made.requirements_people or ()
-    judged = [(r.sentence, number(r.asked), number(r.found), _met(r.met)) for r in (*made.requirements, *people)]
+    judged = [(r.sentence, number(r.asked), number(r.found), _met_tag(r.met)) for r in (*made.requirements, *people)]
     signed = f"Signed with key {made.key.fingerprint}." if made.key else "Not signed."
     digest = next((f"{f.name}: SHA-256 {f.sha256[:32]}…" for f in made.files if f.name == made.data.file), "")
     return report_page(
@@ -349,7 +349,7 @@ def render_signing_page(made: Certificate) -> str:
     )
 
 
-def _met(met: bool) -> Tag:
+def _met_tag(met: bool) -> Tag:
     return Tag("✓ met", "met") if met else Tag("✕ not met", "unmet")
 
 

@@ -107,22 +107,20 @@ def _bands(s: Any, c: Any) -> list[Block]:
     narrowest = next(iter(c.by_group))
     x = f"subpopulations by {s.by}, the lowest κ in bands of {narrowest} first"
     drawn = curve(lines, x=x, y=f"κ of {c.name}", title=f"κ of {c.name} in bands")
-    rows = [(f"{w}", _g(min(found)), _g(median(found)), _g(max(found))) for w, found in c.by_group.items()]
+    rows = [(f"{w}", _g(min(by)), _g(median(by)), _g(max(by))) for w, by in c.by_group.items()]
     heads = (f"bands of {c.name}", "lowest κ", "median", "highest κ")
     return [Figure(svg(drawn), f"κ within each of {groups:,} subpopulations."), Table(heads, rows, right=(1, 2, 3))]
 
 
 def _lattice(s: Any) -> list[Block]:
-    found = s.lattice
-    if found is None:
+    grid = s.lattice
+    if grid is None:
         return []
-    asked = (
-        f"{len(found.counted):,} sets of at most {found.up_to} columns were counted; where one identifies, larger ones do too."
-    )
+    asked = f"{len(grid.counted):,} sets of at most {grid.up_to} columns were counted; where one identifies, larger ones do too."
     out: list[Block] = [Words(asked)]
     for title, sets in (
-        (f"smallest sets that single out {percent(found.alpha)} or more", found.identifying),
-        (f"largest sets whose groups hold at least {found.k:,}", found.safe),
+        (f"smallest sets that single out {percent(grid.alpha)} or more", grid.identifying),
+        (f"largest sets whose groups hold at least {grid.k:,}", grid.safe),
     ):
         rows = [(" + ".join(x.columns), f"{x.unique:,}", f"{x.k:,}", f"{x.classes:,}") for x in sets[:MOST_ROWS]]
         heads = (title, "one of a kind", "smallest group", "groups")
@@ -145,7 +143,7 @@ def _groups(s: Any, x: Any) -> list[Block]:
     out.append(Table((s.by, "members", *HEADS, "one of a kind", "κ"), rows, right=range(1, 11)))
     if x.pearson is not None and x.spearman is not None:
         out.append(Words(f"Size and median group: Pearson {x.pearson:.3f}, Spearman {x.spearman:.3f}.", small=True))
-    return [*out, *_kappa_plot(s, x), *_alone_plots(s, x), *_by_group_size(s, x), *_predicted(x)]
+    return [*out, *_kappa_plot(s, x), *_alone_plots(s, x), *_by_group_size(s, x), *_predicted_blocks(x)]
 
 
 def _kappa_plot(s: Any, x: Any) -> list[Block]:
@@ -173,9 +171,9 @@ def _alone_plots(s: Any, x: Any) -> list[Block]:
     out: list[Block] = []
     for name, key in (("expected", "alone"), ("variance", "alone_variance")):
         line = Line("subpopulations", [(g.kappa, getattr(g, key)) for g in x.groups], dots=True)
-        said = f"unique of {s.group_size:,} people, {name}"
+        label = f"unique of {s.group_size:,} people, {name}"
         words = f"Each dot is a subpopulation: how many of {s.group_size:,} of its people are one of a kind among them, {name}."
-        out.append(Figure(svg(curve([line], x="κ", y=said, title=f"Unique people against κ, {name}")), words))
+        out.append(Figure(svg(curve([line], x="κ", y=label, title=f"Unique people against κ, {name}")), words))
     return out
 
 
@@ -194,7 +192,7 @@ def _by_group_size(s: Any, x: Any) -> list[Block]:
     return [Figure(svg(drawn), words), Table(("people", *found), rows, right=range(len(found) + 1))]
 
 
-def _predicted(x: Any) -> list[Block]:
+def _predicted_blocks(x: Any) -> list[Block]:
     """Shares of members in groups of one, two and three, predicted from the whole table, by size of the subpopulation."""
     groups = sorted(x.groups, key=lambda g: g.members)
     if len({g.members for g in groups}) < 2:

@@ -180,12 +180,12 @@ def neighbourhood(address: str) -> str:
     ('192.0.2.7', True)
     """
     try:
-        found = ipaddress.ip_address(address)
+        address_found = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if isinstance(found, ipaddress.IPv4Address):
+    if isinstance(address_found, ipaddress.IPv4Address):
         return address
-    return str(found.ipv4_mapped or ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
+    return str(address_found.ipv4_mapped or ipaddress.IPv6Network((int(address_found) >> 64 << 64, 64)))
 
 
 def is_here(address: str) -> bool:

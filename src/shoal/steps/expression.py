@@ -74,9 +74,9 @@ class ExpressionStep(Step):
         """The new value as SQL of ``value`` (NaN is NULL already); ``alias`` names the joined table where a lookup is needed."""
         from shoal.steps.sql import apart, code_test
 
-        found = self._sql(dialect, column, value, alias)
+        expression = self._sql(dialect, column, value, alias)
         test = code_test(value, column) if self.codes_apart else None
-        return found if test is None else apart(found, test, self._own(dialect, column, value))
+        return expression if test is None else apart(expression, test, self._own(dialect, column, value))
 
     def _own(self, dialect: Dialect, column: Column, value: exp.Expr) -> exp.Expr:
         from shoal.steps.sql import cast
@@ -92,11 +92,11 @@ class ExpressionStep(Step):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        found = self._arrow(values, column)
+        values_found = self._arrow(values, column)
         if not (self.codes_apart and column.user_missing):
-            return found
-        own = canonical_text(values) if pa.types.is_string(found.type) else values.cast(found.type)
-        return pc.if_else(self._stays(is_code(values, column.user_missing), found), own, found)
+            return values_found
+        own = canonical_text(values) if pa.types.is_string(values_found.type) else values.cast(values_found.type)
+        return pc.if_else(self._stays(is_code(values, column.user_missing), values_found), own, values_found)
 
     def _stays(self, codes: Any, found: Any) -> Any:
         """Which values stay as they are: the codes."""
@@ -172,9 +172,9 @@ def doubles(values: Any) -> npt.NDArray[np.float64]:
     """Numbers of any type as doubles; a missing one is NaN."""
     import pyarrow as pa
 
-    found = as_doubles(values)
-    found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
-    return np.where(is_missing(found), np.nan, to_numpy(found)) if found.null_count else to_numpy(found)
+    numbers = as_doubles(values)
+    numbers = numbers.combine_chunks() if isinstance(numbers, pa.ChunkedArray) else numbers
+    return np.where(is_missing(numbers), np.nan, to_numpy(numbers)) if numbers.null_count else to_numpy(numbers)
 
 
 def moments(values: Any) -> npt.NDArray[np.datetime64]:

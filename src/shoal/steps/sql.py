@@ -127,13 +127,13 @@ def code_test(value: exp.Expr, column: Column) -> exp.Expr | None:
     tests = []
     for low, high in number_ranges(column.user_missing):
         x = value if column.kind == "integer" else cast(value, "DOUBLE")
-        ends: list[exp.Expr] = [] if math.isinf(low) else [exp.GTE(this=x.copy(), expression=_bound(low, column, math.ceil))]
-        ends += [] if math.isinf(high) else [exp.LTE(this=x.copy(), expression=_bound(high, column, math.floor))]
+        ends: list[exp.Expr] = [] if math.isinf(low) else [exp.GTE(this=x.copy(), expression=_bound_of(low, column, math.ceil))]
+        ends += [] if math.isinf(high) else [exp.LTE(this=x.copy(), expression=_bound_of(high, column, math.floor))]
         tests.append(exp.and_(*ends) if ends else exp.Not(this=is_null(value)))
     return exp.or_(*tests) if tests else None
 
 
-def _bound(limit: float, column: Column, inwards: Any) -> exp.Expr:
+def _bound_of(limit: float, column: Column, inwards: Any) -> exp.Expr:
     """A limit in the type of the column: a range of whole numbers has whole ends."""
     return number(inwards(limit), whole=True) if column.kind == "integer" and abs(limit) < 2**53 else number(limit)
 

@@ -46,7 +46,9 @@ def kappa_of(entropy: float, cells: int) -> float:
 def bands_of(counts: ClassCounts) -> dict[int, float]:
     """κ of the only column at each width of a band, over all bands from the lowest to the highest number; whole numbers only."""
     everybody = np.zeros(counts.n_classes, np.int64)
-    return {width: found[0] for width, found in _banded(counts.categories[0], counts.codes[0], everybody, counts.sizes).items()}
+    return {
+        width: bands[0] for width, bands in _band_widths(counts.categories[0], counts.codes[0], everybody, counts.sizes).items()
+    }
 
 
 def bands_by_group(counts: ClassCounts, column: str, by: str, most: int) -> dict[int, tuple[float, ...]]:
@@ -59,14 +61,14 @@ def bands_by_group(counts: ClassCounts, column: str, by: str, most: int) -> dict
     sizes = sum_by(grouping.ids, counts.sizes, grouping.n)
     codes, group = counts.codes[place][grouping.first], np.unique(of[grouping.first], return_inverse=True)[1]
     here = group < most
-    found = _banded(counts.categories[place], codes[here], group[here], sizes[here])
-    if not found:
+    bands = _band_widths(counts.categories[place], codes[here], group[here], sizes[here])
+    if not bands:
         return {}
-    order = np.argsort(next(iter(found.values())), kind="stable")
-    return {width: tuple(kappas[i] for i in order) for width, kappas in found.items()}
+    order = np.argsort(next(iter(bands.values())), kind="stable")
+    return {width: tuple(kappas[i] for i in order) for width, kappas in bands.items()}
 
 
-def _banded(values: Any, codes: npt.NDArray[Any], group: npt.NDArray[Any], sizes: IntArray) -> dict[int, list[float]]:
+def _band_widths(values: Any, codes: npt.NDArray[Any], group: npt.NDArray[Any], sizes: IntArray) -> dict[int, list[float]]:
     """For each width κ of each group, in their order; rows without a value are left out."""
     if not pa.types.is_integer(values.type) or len(values) < 2:
         return {}
@@ -120,7 +122,7 @@ def study_table(
     progress: Progress,
 ) -> Study:
     """Compute the study that :func:`shoal.study` documents, for an opened table."""
-    asked = [_checked(source, s) for s in sets]
+    asked = [_check_columns(source, s) for s in sets]
     pool = quasi or (source.schema.quasi if up_to is not None else ())
     if not asked and not pool:
         raise UsageError("no set of columns is named.", hint="Name sets of columns (--sets FILE), or --quasi a,b,c --up-to 3.")
@@ -140,27 +142,27 @@ def study_table(
             raise UsageError("counts cannot be used together with a unit.", hint="Name one of them.")
         check_counts(source, count, [*(c for s in asked for c in s), *pool, *([by] if by else [])])
     progress(0.05, "counting")
-    counted = _counted(source, [s if by is None or by in s else (*s, by) for s in asked], person, count, progress)
+    counted = _count_sets(source, [s if by is None or by in s else (*s, by) for s in asked], person, count, progress)
     values = _columns(source, list(dict.fromkeys(c for s in asked for c in s)), person, count)
     if by is not None:
         values = _inside(values, asked, counted, by)
     texts = _names(source, by, count) if by is not None else {}
-    found = []
+    results = []
     for i, (columns, counts) in enumerate(zip(asked, counted, strict=True)):
         progress(0.5 + 0.4 * i / len(asked), "studying")
-        found.append(_studied(columns, counts, by, values, group_size, texts))
+        results.append(_study(columns, counts, by, values, group_size, texts))
     lattice = None
     if pool:
-        base = _counted(source, [_checked(source, pool)], person, count, progress)[0]
+        base = _count_sets(source, [_check_columns(source, pool)], person, count, progress)[0]
         lattice = column_sets(base, up_to=up_to or len(pool), alpha=alpha, k=k)
     notes = ["κ is over all combinations of values that occur in the table; empty ones count."]
-    nested = sorted({c for s in found for c in s.nested})
+    nested = sorted({c for s in results for c in s.nested})
     if nested:
         notes.append(f"Values of {', '.join(nested)} belong to one {by} each: inside a subpopulation only its own count.")
-    return Study(source.name, by, group_size, tuple(found), tuple(values.values()), lattice, tuple(notes))
+    return Study(source.name, by, group_size, tuple(results), tuple(values.values()), lattice, tuple(notes))
 
 
-def _checked(table: Table, columns: tuple[str, ...]) -> tuple[str, ...]:
+def _check_columns(table: Table, columns: tuple[str, ...]) -> tuple[str, ...]:
     if not columns:
         raise UsageError("a set without columns was named.", hint="Name at least one column per set.")
     for name in columns:
@@ -170,24 +172,24 @@ def _checked(table: Table, columns: tuple[str, ...]) -> tuple[str, ...]:
     return columns
 
 
-def _counted(
+def _count_sets(
     table: Table, sets: Sequence[tuple[str, ...]], unit: str | None, count: str | None, progress: Progress
 ) -> list[ClassCounts]:
     """Classes of each set; the table is read once where rows are counted."""
     if count is not None:
         return [count_people(table, s, count) for s in sets]
     if unit is None:
-        found = table.count_many(sets, progress=progress) if sets else []
+        counts_found = table.count_many(sets, progress=progress) if sets else []
     else:
-        found = [table.count(s, unit=unit) for s in sets]
-    for counts in found:
+        counts_found = [table.count(s, unit=unit) for s in sets]
+    for counts in counts_found:
         if counts.n_records == 0:
             raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
         if not counts.adds_up:
             raise UsageError(
                 "people have rows in several classes of a set.", hint="Study one row per person, or measure that set with --unit."
             )
-    return found
+    return counts_found
 
 
 def _names(table: Table, by: str, count: str | None) -> dict[int, str]:
@@ -198,7 +200,7 @@ def _names(table: Table, by: str, count: str | None) -> dict[int, str]:
 def _columns(table: Table, columns: Sequence[str], unit: str | None, count: str | None) -> dict[str, ColumnResult]:
     """Each column alone: entropy, κ, and κ in bands of whole numbers."""
     out = {}
-    for name, counts in zip(columns, _counted(table, [(c,) for c in columns], unit, count, silent), strict=True):
+    for name, counts in zip(columns, _count_sets(table, [(c,) for c in columns], unit, count, silent), strict=True):
         entropy = bits(counts.sizes)
         bands = bands_of(counts)
         out[name] = ColumnResult(name, counts.n_classes, entropy, kappa_of(entropy, counts.n_classes), bands)
@@ -212,8 +214,8 @@ def _inside(
     out = {}
     for name, column in values.items():
         counts = min((c for s, c in zip(sets, counted, strict=True) if name in s), key=lambda c: c.n_classes)
-        found = bands_by_group(counts, name, by, MOST_GROUPS) if column.bands and name != by else {}
-        out[name] = replace(column, by_group=found)
+        bands = bands_by_group(counts, name, by, MOST_GROUPS) if column.bands and name != by else {}
+        out[name] = replace(column, by_group=bands)
     return out
 
 
@@ -223,7 +225,7 @@ def _histogram(sizes: IntArray) -> dict[int, int]:
     return dict(zip(values.tolist(), copies.tolist(), strict=True))
 
 
-def _studied(
+def _study(
     columns: tuple[str, ...],
     counts: ClassCounts,
     by: str | None,
@@ -254,16 +256,16 @@ def _studied(
     groups = _groups(counts, by, inside, group_size, texts)
     typical = sorted(cells for _, cells in groups)[len(groups) // 2] if inside.nested else inner_cells
     groups = _with_curves(groups, group_size)
-    found = [g for g, _ in groups]
-    members = np.array([g.members for g in found], np.float64)
-    medians = np.array([g.sizes.median for g in found], np.float64)
+    groups_found = [g for g, _ in groups]
+    members = np.array([g.members for g in groups_found], np.float64)
+    medians = np.array([g.sizes.median for g in groups_found], np.float64)
     return SetResult(
         **made,
         nested=inside.nested,
-        groups=tuple(found),
+        groups=tuple(groups_found),
         pearson=pearson(members, medians),
         spearman=spearman(members, medians),
-        regression=regression([g.kappa for g in found], [g.log_uniqueness for g in found]),
+        regression=regression([g.kappa for g in groups_found], [g.log_uniqueness for g in groups_found]),
         evenly=by_group_size(Distribution.uniform(typical), group_size),
     )
 
@@ -284,7 +286,7 @@ class _Inside:
     @classmethod
     def of(cls, counts: ClassCounts, columns: tuple[str, ...], by: str, values: Mapping[str, ColumnResult]) -> _Inside:
         inner = [c for c in columns if c != by]
-        nested = tuple(c for c in inner if _nested(counts, c, by))
+        nested = tuple(c for c in inner if _is_nested(counts, c, by))
         free = [c for c in inner if c not in nested]
         together = group_codes([counts.codes[counts.column(c)] for c in nested], n_rows=counts.n_classes)
         apart = group_codes([counts.codes[counts.column(c)] for c in free], n_rows=counts.n_classes)
@@ -307,7 +309,7 @@ NESTED = 0.2
 """Share of the subpopulations that a value would be in by chance up to which a column is nested in them."""
 
 
-def _nested(counts: ClassCounts, column: str, by: str) -> bool:
+def _is_nested(counts: ClassCounts, column: str, by: str) -> bool:
     """Whether a column has values of its own in each subpopulation: each is in far fewer of them than chance would put it."""
     place, of = counts.codes[counts.column(column)], counts.codes[counts.column(by)]
     pairs = group_codes([place, of])
@@ -351,7 +353,7 @@ def _groups(
         known = Distribution.counts(sizes, cells=max(cells, len(sizes)))
         chance, alone = uniqueness(known, group_size), singletons(known, group_size)
         drawn = singletons(everybody or inside.expected(rows, sizes), n)
-        found = GroupResult(
+        results = GroupResult(
             texts.get(int(code[rows[0]])) if n >= NAMED_FROM else None,
             n,
             size_table(sizes),
@@ -365,7 +367,7 @@ def _groups(
             tuple(float(drawn.in_groups_of(j).value) for j in COMPANIONS),
             _histogram(sizes),
         )
-        out.append((found, cells))
+        out.append((results, cells))
     return sorted(out, key=lambda pair: (-pair[0].members, pair[0].name or ""))
 
 

@@ -42,9 +42,9 @@ def reproduce(source: str = "all", data: Path | None = None) -> list[Item]:
         raise UsageError(
             f"no printed numbers of a source '{source[:60]}' are listed.", hint="Sources: 000, 001, 003, 004, or all."
         )
-    found = [(item, _from_data(item, data) if "file" in item else _computed(item)) for item in items]
+    pairs = [(item, _from_data(item, data) if "file" in item else _compute(item)) for item in items]
     keys = ("source", "where", "what", "printed", "corrected")
-    return [{**{k: i.get(k, "") for k in keys}, "ours": ours, "verdict": verdict(i, ours)} for i, ours in found]
+    return [{**{k: i.get(k, "") for k in keys}, "ours": ours, "verdict": verdict(i, ours)} for i, ours in pairs]
 
 
 def verdict(item: Item, ours: float | None) -> str:
@@ -62,7 +62,7 @@ def verdict(item: Item, ours: float | None) -> str:
     return "corrected" if item.get("corrected") else "same"
 
 
-def _computed(item: Item) -> float:
+def _compute(item: Item) -> float:
     """The number that a function gives; of several, the last."""
     if item["call"] == "error_of_groups":
         even = np.arange(10_000)
@@ -70,9 +70,9 @@ def _computed(item: Item) -> float:
     rooms = (prediction, entropy, entropy_risk, quasi_identifier)
     call = next(getattr(room, item["call"]) for room in rooms if hasattr(room, item["call"]))
     given = [prediction.Zipf(*a["zipf"]) if isinstance(a, dict) else a for a in item["arguments"]]
-    found = call(*given, **item.get("options", {}))
-    found = getattr(found, item.get("take", "value"), found)
-    return float(np.ravel(getattr(found, "value", found))[-1])
+    value = call(*given, **item.get("options", {}))
+    value = getattr(value, item.get("take", "value"), value)
+    return float(np.ravel(getattr(value, "value", value))[-1])
 
 
 def _from_data(item: Item, data: Path | None) -> float | None:

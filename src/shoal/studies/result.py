@@ -154,7 +154,7 @@ class Study:
         return f"{self.table}: {'; '.join(parts)}." if parts else f"{self.table}: no set of columns is identifying or safe."
 
     def to_json(self) -> dict[str, Any]:
-        found = {
+        content = {
             "table": self.table,
             "by": self.by,
             "group_size": self.group_size,
@@ -164,7 +164,7 @@ class Study:
             "lattice": None if self.lattice is None else self.lattice.to_json(),
             "notes": list(self.notes),
         }
-        out: dict[str, Any] = plain(found)
+        out: dict[str, Any] = plain(content)
         return out
 
     def report(self, path: str | Path) -> Path:

@@ -41,14 +41,14 @@ def create_users_router(people: People) -> APIRouter:
 
     @router.get("/users")
     def users(request: Request) -> Response:
-        return _listed(request, people)
+        return _list_page(request, people)
 
     @posts(router, "/users")
     def add(request: Request, fields: Fields) -> Response:
         """A new user; the first password is shown on this page and nowhere else."""
         made, beside = invented(), fields.get("beside", "") or None
         user = people.users.add(fields.get("name", ""), fields.get("role", ""), made, beside=beside)
-        return _listed(request, people, user, made)
+        return _list_page(request, people, user, made)
 
     @posts(router, "/users/{name}/role")
     def role(request: Request, fields: Fields, name: str) -> str:
@@ -72,7 +72,7 @@ def install_errors(app: FastAPI) -> None:
     app.add_exception_handler(ShoalError, refused)
 
 
-def _listed(request: Request, people: People, made: User | None = None, password: str = "") -> Response:
+def _list_page(request: Request, people: People, made: User | None = None, password: str = "") -> Response:
     rows = [{"user": u, "beside": _beside(people, u)} for u in people.users.all()]
     return page(request, "people/users.html", rows=rows, roles=ROLES, made=made, password=password)
 
@@ -219,8 +219,8 @@ def create_login_router(people: People) -> APIRouter:
         name, address = fields.get("name", "").strip().casefold()[:200], request.client.host if request.client else ""
         wait = limits.wait(name, address)
         if wait > 0:
-            said = f"Too many tries. The next one is looked at in {math.ceil(wait):,} seconds."
-            return _page(request, said, status=429, headers={"Retry-After": str(math.ceil(wait))})
+            sentence = f"Too many tries. The next one is looked at in {math.ceil(wait):,} seconds."
+            return _page(request, sentence, status=429, headers={"Retry-After": str(math.ceil(wait))})
         user = await run_in_threadpool(people.users.check, name, fields.get("password", ""))
         if user is None:
             limits.failed(name, address)

@@ -64,18 +64,18 @@ class Answers:
 
     def columns(self, kept: Kept, read: Mapping[str, Any] | None = None) -> Inspection:
         """What each column seems to be, if the file is read so; else as the table is read by default."""
-        found: Inspection = self._ask(self._question(kept, "columns", read=kept.read if read is None else read, work=itself))
-        return found
+        inspection: Inspection = self._ask(self._question(kept, "columns", read=kept.read if read is None else read, work=itself))
+        return inspection
 
     def measured(self, kept: Kept, policy: Policy, view: View, *given: Any) -> Any:
         """``view(measurement, *given)`` of the table as it is, under the roles of a policy."""
-        said = {
+        asked_for = {
             "quasi": list(policy.quasi),
             "sensitive": list(policy.sensitive),
             "unit": policy.unit,
             "described": [dict(policy.scale), _lists(policy.order), _lists(policy.missing_values)],
         }
-        return self._ask(self._question(kept, "measure", _digest(said), policy, view, given))
+        return self._ask(self._question(kept, "measure", _digest(asked_for), policy, view, given))
 
     def improvement(self, kept: Kept, policy: Policy, view: View, *given: Any) -> Any:
         """``view(improvement, *given)`` of the counts for trying levels; the levels that the policy fixes play no part in it."""
@@ -133,19 +133,19 @@ class Answers:
     def _ask(self, asked: Question) -> Any:
         key = _key(asked)
         with self._lock:
-            found = self._known.get(key)
-            if found is None:
-                found = self._known[key] = self._counters.ask(asked)
+            answer = self._known.get(key)
+            if answer is None:
+                answer = self._known[key] = self._counters.ask(asked)
             self._known.move_to_end(key)
             while len(self._known) > KEPT:
                 self._known.popitem(last=False)
         try:
-            return found.result(patience.get())
+            return answer.result(patience.get())
         except NotYet:
             raise StillCounting from None
         except BaseException:
             with self._lock:  # an error is not kept: the next who asks tries again
-                if self._known.get(key) is found:
+                if self._known.get(key) is answer:
                     del self._known[key]
             raise
 

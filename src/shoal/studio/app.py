@@ -76,7 +76,7 @@ def pages_of(
         studio.runner.start()
         if not any(job.open for job in workspace.jobs.all()):
             workspace.releases.sweep()
-        warming = threading.Thread(target=_warmed, args=(studio,), daemon=True)
+        warming = threading.Thread(target=_warm_up, args=(studio,), daemon=True)
         if warm:
             warming.start()
         yield
@@ -100,7 +100,7 @@ def pages_of(
     return app
 
 
-def _warmed(studio: Studio) -> None:
+def _warm_up(studio: Studio) -> None:
     """First what answers a dropped table, then what searches: beside each other both would take twice as long."""
     studio.answers.warm()
     studio.runner.warm()
@@ -119,8 +119,8 @@ def _errors(app: FastAPI, studio: Studio) -> None:
 
     async def unserved(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        found = DataError("there is nothing at this address.", hint="Begin at the tables.")
-        return trouble(request, found, status=error.status_code)
+        problem = DataError("there is nothing at this address.", hint="Begin at the tables.")
+        return trouble(request, problem, status=error.status_code)
 
     async def broken(request: Request, error: Exception) -> Response:
         if disk_full(error):

@@ -37,14 +37,14 @@ def create_router(studio: Studio) -> APIRouter:
 
     @posts(router, "/t/{table_id}/levels/{number}/{kind}")
     def change(_: Request, fields: Fields, table_id: str, number: str, kind: str) -> str:
-        _changed(studio, table_id, number, kind, fields)
+        _change(studio, table_id, number, kind, fields)
         return f"/t/{table_id}/levels/{number}"
 
     @router.post("/t/{table_id}/levels-file/{number}")
     async def bring(request: Request, table_id: str, number: str) -> Response:
         async with file_of(request, studio, MOST_FILE) as (arrived, _):
             raw = arrived.read_bytes()
-        return await run_in_threadpool(_brought, studio, table_id, number, raw)
+        return await run_in_threadpool(_bring_in, studio, table_id, number, raw)
 
     @router.get("/t/{table_id}/levels-file/{number}")
     def save(table_id: str, number: str) -> Response:
@@ -59,17 +59,17 @@ def create_router(studio: Studio) -> APIRouter:
 
 def shown(studio: Studio, at: Here, name: str, number: str) -> dict[str, Any]:
     """What the page shows: the levels now, and a form for each way to build them that fits the column."""
-    told = studio.answers.improvement(at.kept, at.policy, measured.levels, name)
+    improvement = studio.answers.improvement(at.kept, at.policy, measured.levels, name)
     scale = at.policy.scale.get(name) or next(c.scale.value for c in at.columns if c.name == name)
     rule = at.policy.quasi[name].hierarchy
     given = rule if isinstance(rule, Mapping) else {}
     prefix = given.get("prefix", "")
-    values = [label for label, _ in told["values"]]
+    values = [label for label, _ in improvement["values"]]
     named = groups_of(given, values)
-    counts = dict(told["values"])
+    counts = dict(improvement["values"])
     places = {value: i for i, value in enumerate(values)}
     return {
-        **told,
+        **improvement,
         "number": number,
         "column": name,
         "scale": scale,
@@ -96,12 +96,12 @@ def _column(at: Here, number: str) -> str:
     return name
 
 
-def _changed(studio: Studio, table_id: str, number: str, kind: str, fields: Mapping[str, str]) -> None:
+def _change(studio: Studio, table_id: str, number: str, kind: str, fields: Mapping[str, str]) -> None:
     if kind not in RULES and kind not in ("together", "apart"):
         raise UsageError("this way to build levels does not exist.", hint="Choose one of those shown.")
 
     def built(at: Here, name: str) -> tuple[str, Any]:
-        return RULES[kind](fields) if kind in RULES else _grouped(studio, at, name, kind, fields)
+        return RULES[kind](fields) if kind in RULES else _group(studio, at, name, kind, fields)
 
     _keep(studio, table_id, number, built, fields.get("seen", ""))
 
@@ -111,15 +111,15 @@ def _keep(studio: Studio, table_id: str, number: str, built: Callable[[Here, str
 
     def change(at: Here) -> tuple[str, str, tuple[str, ...]]:
         name = _column(at, number)
-        said, rule = built(at, name)
+        sentence, rule = built(at, name)
         text = edits.with_hierarchy(at.step.policy, name, rule)
         studio.answers.improvement(at.kept, Policy.parse(text), improved.heights)
-        return f"{words.plain(name)}: {said}", text, at.step.locked
+        return f"{words.plain(name)}: {sentence}", text, at.step.locked
 
     change_policy(studio, table_id, change, seen)
 
 
-def _grouped(studio: Studio, at: Here, name: str, kind: str, fields: Mapping[str, str]) -> tuple[str, Any]:
+def _group(studio: Studio, at: Here, name: str, kind: str, fields: Mapping[str, str]) -> tuple[str, Any]:
     values = [label for label, _ in studio.answers.improvement(at.kept, at.policy, measured.values, name)]
     rule = at.policy.quasi[name].hierarchy
     now = groups_of(rule, values)
@@ -177,7 +177,7 @@ RULES: dict[str, Callable[[Mapping[str, str]], tuple[str, Any]]] = {
 }
 
 
-def _brought(studio: Studio, table_id: str, number: str, raw: bytes) -> RedirectResponse:
+def _bring_in(studio: Studio, table_id: str, number: str, raw: bytes) -> RedirectResponse:
     """Levels from a file of ARX: they become part of the policy, so that no file has to stand beside it."""
     try:
         text = raw.decode("utf-8-sig")

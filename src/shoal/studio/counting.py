@@ -95,15 +95,15 @@ class Kept:
         return self._tables[asked.table_id]
 
     def forget(self, table_id: str) -> None:
-        found = self._tables.pop(table_id, None)
-        if found is not None:
-            found[1].clear()
-            found[0].close()
+        table = self._tables.pop(table_id, None)
+        if table is not None:
+            table[1].clear()
+            table[0].close()
 
 
-def _measured(table: Table, policy: Policy) -> Any:
-    told = table.described(scale=policy.scale, order=policy.order, missing_values=policy.missing_values)
-    return shoal.measure(told, quasi=list(policy.quasi), sensitive=list(policy.sensitive), unit=policy.unit)
+def _measure(table: Table, policy: Policy) -> Any:
+    source = table.described(scale=policy.scale, order=policy.order, missing_values=policy.missing_values)
+    return shoal.measure(source, quasi=list(policy.quasi), sensitive=list(policy.sensitive), unit=policy.unit)
 
 
 def _improvement(table: Table, policy: Policy) -> Any:
@@ -118,7 +118,7 @@ def itself(made: Any) -> Any:
 MAKERS: dict[str, Callable[[Table, Any], Any]] = {
     "rows": lambda table, _: table,
     "columns": lambda table, _: first_look(table),
-    "measure": _measured,
+    "measure": _measure,
     "improve": _improvement,
 }
 
@@ -132,19 +132,19 @@ def serve(questions: BinaryIO, answers: BinaryIO) -> None:
         except EOFError:
             return
         try:
-            said = (asked.number, True, kept.answer(asked))
+            reply = (asked.number, True, kept.answer(asked))
         except BaseException as error:
-            said = (asked.number, False, _told(error, asked.source))
-        pickle.dump(said, answers, protocol=pickle.HIGHEST_PROTOCOL)
+            reply = (asked.number, False, _tell(error, asked.source))
+        pickle.dump(reply, answers, protocol=pickle.HIGHEST_PROTOCOL)
         answers.flush()
 
 
-def _told(error: BaseException, source: str) -> BaseException:
+def _tell(error: BaseException, source: str) -> BaseException:
     """An error that can be sent: the library's own, in words for somebody who dropped a file; of others only their kind."""
     if isinstance(error, MemoryError):
         return DataError("there is not enough memory to count this.", hint="Mark fewer columns with Q, or bring a sample.")
     if isinstance(error, ShoalError):
-        error.message = error.message.replace(source, _shown(source))
+        error.message = error.message.replace(source, _show_source(source))
         if answers := offered(error.hint):
             error.answers = answers  # type: ignore[attr-defined]
             error.hint = "Choose how it is read, or repair the file and drop it again."
@@ -152,7 +152,7 @@ def _told(error: BaseException, source: str) -> BaseException:
             error.hint = "Give each column a name of its own in the file, then drop it again."
         elif isinstance(error, EmptyTableError):
             error.hint = "Choose one with at least one row of data."
-        elif any(said in error.hint for said in ("pass ", "Pass ", "--")):
+        elif any(word in error.hint for word in ("pass ", "Pass ", "--")):
             error.hint = "Repair the file, or save it in another form, then drop it again."
     if isinstance(error, ShoalError | OSError):
         with suppress(Exception):
@@ -201,11 +201,11 @@ def offered(hint: str) -> list[tuple[str, str, str]]:
     >>> offered("Pass --read totals=set-aside to leave it out, or --read totals=keep to read it as a record.")[1]
     ('totals', 'keep', 'Read them as records')
     """
-    found = [(a or c, b or d) for a, b, c, d in re.findall(r'--read (?:"(\w+)=([^"]+)"|(\w+)=([\w-]+))', hint)]
-    return [(name, value, words) for name, value in found if (words := answer_of(name, value))]
+    choices = [(a or c, b or d) for a, b, c, d in re.findall(r'--read (?:"(\w+)=([^"]+)"|(\w+)=([\w-]+))', hint)]
+    return [(name, value, words) for name, value in choices if (words := answer_of(name, value))]
 
 
-def _shown(source: str) -> str:
+def _show_source(source: str) -> str:
     """A source as a message may name it: a file without its folder, a table without the address of its database."""
     return source.rpartition("::")[2] if "://" in source else Path(source).name
 
@@ -229,9 +229,9 @@ def warm(what: str) -> None:
         with shoal.open(source) as table:
             if what == "measure":
                 first_look(table)
-                drawn(measured.shown(_measured(table, asked), 3))
+                drawn(measured.shown(_measure(table, asked), 3))
                 return
-            understood.shown(_measured(table, asked), {}, 3, 5)
+            understood.shown(_measure(table, asked), {}, 3, 5)
             tried = _improvement(table, asked)
             improved.shown(tried, {"date_of_birth": 4, "sex": 0})
             improved.more(tried, {"date_of_birth": 4, "sex": 0}, "sex")
@@ -267,21 +267,21 @@ class Counter:
         return self._process is not None
 
     def ask(self, asked: Question) -> Future[Any]:
-        found: Future[Any] = Future()
+        answer: Future[Any] = Future()
         with self._lock:
             if self._stopped:
-                found.set_exception(_ended())
-                return found
+                answer.set_exception(_ended_error())
+                return answer
             process = self._running()
             assert process.stdin is not None
-            self._waiting[asked.number] = found
+            self._waiting[asked.number] = answer
             try:
                 pickle.dump(asked, process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
                 process.stdin.flush()
             except OSError:
                 self._waiting.pop(asked.number, None)
-                found.set_exception(_ended())
-        return found
+                answer.set_exception(_ended_error())
+        return answer
 
     def warm(self) -> None:
         """Start the process and have it load what the first table needs; returns when it has, or has ended."""
@@ -315,10 +315,10 @@ class Counter:
         assert process.stdout is not None
         with suppress(EOFError, OSError, pickle.UnpicklingError):
             while True:
-                number, well, said = pickle.load(process.stdout)  # noqa: S301 - our own process
-                found = self._waiting.pop(number, None)
-                if found is not None:
-                    found.set_result(said) if well else found.set_exception(said)
+                number, well, content = pickle.load(process.stdout)  # noqa: S301 - our own process
+                waiting = self._waiting.pop(number, None)
+                if waiting is not None:
+                    waiting.set_result(content) if well else waiting.set_exception(content)
         process.wait()
         with self._lock:
             left = list(self._waiting.values())
@@ -329,10 +329,10 @@ class Counter:
             if self._process is process:
                 self._process = None
         for one in left:
-            one.set_exception(_ended())
+            one.set_exception(_ended_error())
 
 
-def _ended() -> DataError:
+def _ended_error() -> DataError:
     return DataError(
         "the counting stopped before it was done; there may not be enough memory.",
         hint="Go back and try again; mark fewer columns with Q, or bring a sample.",

@@ -57,10 +57,10 @@ def boundary_of(content_type: str) -> bytes | None:
     kind, _, rest = content_type.partition(";")
     if kind.strip().lower() != "multipart/form-data":
         return None
-    found = re.search(r'boundary=(?:"([^"]{1,70})"|([^;\s]{1,70}))', rest, re.I)
-    if found is None:
+    match = re.search(r'boundary=(?:"([^"]{1,70})"|([^;\s]{1,70}))', rest, re.I)
+    if match is None:
         raise UsageError("the form has no boundary.", hint="Send it again.")
-    return (found[1] or found[2]).encode("latin-1")
+    return (match[1] or match[2]).encode("latin-1")
 
 
 async def read_parts(stream: AsyncIterator[bytes], boundary: bytes, target: Path, limit: int) -> Sent:
@@ -69,7 +69,7 @@ async def read_parts(stream: AsyncIterator[bytes], boundary: bytes, target: Path
     text = 0
     await reader.skip()  # what stands before the first boundary
     while not await reader.ended():
-        name, file = _named(await reader.header())
+        name, file = _name_of(await reader.header())
         if file is not None and file and not sent.file:
             sent.file = file
             with target.open("wb") as out:
@@ -109,10 +109,10 @@ def too_large(limit: int) -> TooLarge:
     )
 
 
-def _named(header: bytes) -> tuple[str, str | None]:
+def _name_of(header: bytes) -> tuple[str, str | None]:
     """The name of a part and, where it is a file, the file's name."""
-    said = next((line for line in header.split(b"\r\n") if line.lower().startswith(b"content-disposition:")), b"")
-    name, file = _NAME.search(said), _FILE.search(said)
+    disposition = next((line for line in header.split(b"\r\n") if line.lower().startswith(b"content-disposition:")), b"")
+    name, file = _NAME.search(disposition), _FILE.search(disposition)
     text = "" if name is None else name[1].decode("utf-8", errors="replace")
     return text, None if file is None else file[1].decode("utf-8", errors="replace")
 

@@ -186,10 +186,10 @@ def check_form(request: Request, fields: Any) -> bool:
 
 def session_of(request: Request) -> str | None:
     try:
-        found = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         return None
-    return found.value if found is not None and found.value else None
+    return cookie.value if cookie is not None and cookie.value else None
 
 
 def _one(request: Request, name: str) -> str | None:

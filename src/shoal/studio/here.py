@@ -82,12 +82,12 @@ def here(studio: Studio, table_id: str) -> Here:
     """The table and its policy; the first time, the roles are guessed and that is its first step."""
     kept = studio.workspace.tables.get(table_id)
     step = studio.workspace.history.now(kept.id)
-    found = studio.answers.columns(kept, kept.read if step is None else edits.parsed(step.policy).read)
+    inspection = studio.answers.columns(kept, kept.read if step is None else edits.parsed(step.policy).read)
     if step is None:
-        step = studio.workspace.history.add(kept.id, GUESSED, edits.first_policy(found, kept.read))
-        studio.workspace.tables.tell(kept.id, {"rows": found.records, "columns": len(found.columns)})
+        step = studio.workspace.history.add(kept.id, GUESSED, edits.first_policy(inspection, kept.read))
+        studio.workspace.tables.tell(kept.id, {"rows": inspection.records, "columns": len(inspection.columns)})
         kept = studio.workspace.tables.get(table_id)
-    return Here(kept, step, edits.parsed(step.policy), found.columns, tuple(found.read.get("repairs", ())))
+    return Here(kept, step, edits.parsed(step.policy), inspection.columns, tuple(inspection.read.get("repairs", ())))
 
 
 def change_policy(
@@ -193,8 +193,8 @@ def waiting_page(request: Request, studio: Studio, table_id: str) -> HTMLRespons
 
 def problem_of(error: ShoalError) -> dict[str, str]:
     """What the pages say about an error: what was found, and what to do."""
-    found = error.message.removeprefix("Found: ")
-    return {"found": found[:1].upper() + found[1:], "do": error.hint}
+    problem = error.message.removeprefix("Found: ")
+    return {"found": problem[:1].upper() + problem[1:], "do": error.hint}
 
 
 def download(content: str, name: str, media_type: str = "application/yaml", **headers: str) -> Response:

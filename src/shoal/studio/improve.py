@@ -57,8 +57,8 @@ def create_router(studio: Studio) -> APIRouter:
         columns = studio.answers.improvement(at.kept, at.policy, improved.compared, levels) if named else []
         rows = studio.answers.improvement(at.kept, at.policy, improved.samples, levels, [p["k"] for p in named]) if named else []
         samples = [(least, least["rows"])] if least and least.get("rows") else []
-        told = {"plans": named, "least": least, "columns": columns, "samples": [*samples, *zip(named, rows, strict=True)]}
-        return table_page(request, studio, at, "improve", template="plans.html", **told)
+        content = {"plans": named, "least": least, "columns": columns, "samples": [*samples, *zip(named, rows, strict=True)]}
+        return table_page(request, studio, at, "improve", template="plans.html", **content)
 
     def changing(path: str, change: Change) -> None:
         @posts(router, "/t/{table_id}/" + path)
@@ -96,13 +96,13 @@ def improve_page(request: Request, studio: Studio, table_id: str, conflict: Conf
     number = request.query_params.get("column", "")
     column = at.column(number) if number else ""
     try:
-        found = shown(studio, at, column, whole=FIRST not in request.headers, begin=may_change(request))
+        page = shown(studio, at, column, whole=FIRST not in request.headers, begin=may_change(request))
     except ShoalError as error:
         problem = {"found": error.message, "do": error.hint}
         return table_page(request, studio, at, "improve", tried=None, job=None, problem=problem)
     if conflict is not None:
-        found["problem"] = {"found": conflict.message, "do": conflict.hint}
-    answer = table_page(request, studio, at, "improve", **found)
+        page["problem"] = {"found": conflict.message, "do": conflict.hint}
+    answer = table_page(request, studio, at, "improve", **page)
     answer.status_code = 200 if conflict is None else conflict.status
     return answer
 
@@ -111,7 +111,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
     """What the page shows; not the ``whole`` of it where a moved slider waits for its numbers; ``begin`` a search if none ran."""
     job = search_of(studio, at, begin=begin)
     levels = levels_of(studio, at)
-    told = dict(studio.answers.improvement(at.kept, at.policy, improved.shown, levels))
+    content = dict(studio.answers.improvement(at.kept, at.policy, improved.shown, levels))
     rest: dict[str, Any] = {**NOTHING_MORE, "effect_of": column}
     if whole:
         try:
@@ -122,7 +122,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
     if least is not None and least["taken"] and not least["levels"]:
         asked = len(at.policy.requirements) + 1
         gone, share = least["suppressed"], least["suppressed"] / least["records"]
-        told |= {
+        content |= {
             "tried": {"met": True, "suppressed": gone}, "met_count": (asked, asked), "verdicts": [],
             "said": (f"Everyone hides among at least {least['reached']:,}.", improved.left_out_words(gone)),
             "cells": improved.cells(at.policy, (least["reached"], True), (least["loss"], None, True), (share, gone, True)),
@@ -134,7 +134,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
     places = {c.name: i for i, c in enumerate(at.columns)}
     marks = policy_changes.marks_of(studio, at, levels)
     return {
-        **told,
+        **content,
         **rest,
         "ways": [{**w, "column": places[w["column"]] if w["column"] is not None else None} for w in ways],
         "whole": whole,
@@ -148,7 +148,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         "offers": offers,
         "sliders": [
             {"name": name, "number": places[name], "level": levels[name], "mark": marks[name], "keep": keep_of(at, name), **s}
-            for name, s in told["stops"].items()
+            for name, s in content["stops"].items()
         ],
         "locked": at.step.locked,
     }
@@ -158,21 +158,21 @@ def _goal(at: Here) -> dict[str, Any]:
     """What the owner wants, as a sentence and as the fields of its form."""
     preset = at.policy.preset.name if at.policy.preset is not None else ""
     dear, cheap = ([c for c in at.policy.quasi if keep_of(at, c) == word] for word in ("high", "low"))
-    said = [f"For {audience(preset)}" if preset else "For nobody in particular yet"]
-    said.append(f"groups of at least {max(at.policy.smallest_class, 2):,}")
-    said.append(f"at most {percent(at.policy.suppress)} left out")
-    said += [f"{words.several(dear)} kept as detailed as possible"] if dear else []
-    said += [f"{words.several(cheap)} may lose most"] if cheap else []
-    said += [used(at.policy.objective)] if at.policy.objective else []
+    parts = [f"For {audience(preset)}" if preset else "For nobody in particular yet"]
+    parts.append(f"groups of at least {max(at.policy.smallest_class, 2):,}")
+    parts.append(f"at most {percent(at.policy.suppress)} left out")
+    parts += [f"{words.several(dear)} kept as detailed as possible"] if dear else []
+    parts += [f"{words.several(cheap)} may lose most"] if cheap else []
+    parts += [used(at.policy.objective)] if at.policy.objective else []
     targets = [(f"predict.{i}", c.name) for i, c in enumerate(at.columns) if c.name in at.policy.sensitive]
     uses = {"targets": targets, "fields": use_of(at)}
-    return {"said": "; ".join(said) + ".", "preset": preset, "audiences": AUDIENCES, "keep": KEEP, **uses}
+    return {"said": "; ".join(parts) + ".", "preset": preset, "audiences": AUDIENCES, "keep": KEEP, **uses}
 
 
 def named_plans(at: Here, job: Job) -> list[dict[str, Any]]:
     """The plans that a search gave names, with their sign, and whether the policy asks for it."""
-    found, levels = job.found.get("plans", []), job.found.get("hierarchies", {})
-    named, least = [p for p in found if p["name"]], policy_changes.least_plan(at, job)
+    plans, levels = job.found.get("plans", []), job.found.get("hierarchies", {})
+    named, least = [p for p in plans if p["name"]], policy_changes.least_plan(at, job)
     chosen = (least["k"], least["levels"]) if least is not None and least["taken"] else None
     taken = [is_taken(at, p, levels) or (p["k"], p["levels"]) == chosen for p in named]
     return [{**p, "taken": t, "mark": MARKS[p["name"]], "reached": reached(p)} for p, t in zip(named, taken, strict=True)]
@@ -193,18 +193,18 @@ def _attacks(studio: Studio, at: Here) -> dict[str, Any] | None:
 
 
 def _frontier(at: Here, job: Job) -> list[Markup] | None:
-    found = job.found.get("plans", [])
+    plans = job.found.get("plans", [])
     points = [
         {"k": reached(p), "loss": p["loss"], "name": p["name"], "chosen": is_taken(at, p, job.found.get("hierarchies", {}))}
-        for p in found
+        for p in plans
     ]
     if len({p["k"] for p in points}) < 2:
         return None
     tried = tuple((k, loss) for k, loss in job.found.get("tried", []))
-    return _drawn(tuple(tuple(p.items()) for p in points), tried, job.found.get("asked", 2))
+    return _draw(tuple(tuple(p.items()) for p in points), tried, job.found.get("asked", 2))
 
 
 @lru_cache(maxsize=64)
-def _drawn(points: tuple[Any, ...], tried: tuple[tuple[int, float], ...], asked: int) -> list[Markup]:
+def _draw(points: tuple[Any, ...], tried: tuple[tuple[int, float], ...], asked: int) -> list[Markup]:
     """The same plans are drawn once, however many look at them; for a desktop and for a telephone."""
     return [svg(frontier([dict(p) for p in points], asked=asked, title="Plans", width=w, tried=tried)) for w in (440, PHONE)]

@@ -47,9 +47,9 @@ def create_router(studio: Studio) -> APIRouter:
 
     @posts(router, "/jobs/{job_id}/cancel")
     def cancel(*_: Request | Fields, job_id: str) -> str:
-        found = studio.workspace.jobs.get(job_id)
-        studio.runner.cancel(found.id)
-        return f"/t/{found.table_id}/{TABS[found.kind]}"
+        job = studio.workspace.jobs.get(job_id)
+        studio.runner.cancel(job.id)
+        return f"/t/{job.table_id}/{TABS[job.kind]}"
 
     return router
 

@@ -69,21 +69,23 @@ def create_router(studio: Studio) -> APIRouter:
 
 def linked_page(request: Request, studio: Studio, fields: Fields) -> Response:
     """The tables to choose from, the column that names the person in each, and what they say together."""
-    told: dict[str, Any] = {"members": [], "found": None, "problem": None, "counting": False, "people": None}
+    content: dict[str, Any] = {"members": [], "found": None, "problem": None, "counting": False, "people": None}
     try:
-        told["members"] = members = members_of(studio, fields)
+        content["members"] = members = members_of(studio, fields)
         if len(members) > 1 and all(m.key >= 0 and not m.undecided for m in members):
-            told["people"] = person = person_of(members, fields)
+            content["people"] = person = person_of(members, fields)
             asked = document(members, fields, {m.name: str(studio.workspace.tables.path(m.at.kept)) for m in members})
-            told["found"] = studio.answers.table(person.at.kept, person.at.policy, measured.together, asked)
+            content["found"] = studio.answers.table(person.at.kept, person.at.policy, measured.together, asked)
     except StillCounting:
-        told["counting"] = True
+        content["counting"] = True
     except ShoalError as error:
-        told["problem"] = problem_of(error)
+        content["problem"] = problem_of(error)
         if "orphans" in error.hint:
-            told["problem"]["do"] = "Mend the tables, or tick below that rows that belong to nobody are left out."
-    told |= {"tables": studio.workspace.tables.all(), "formats": FORMATS, "known": range(1, MOST_KNOWN + 1)}
-    return page(request, "linked.html", by_id={m.at.kept.id: m for m in told["members"]}, fields={**DEFAULTS, **fields}, **told)
+            content["problem"]["do"] = "Mend the tables, or tick below that rows that belong to nobody are left out."
+    content |= {"tables": studio.workspace.tables.all(), "formats": FORMATS, "known": range(1, MOST_KNOWN + 1)}
+    return page(
+        request, "linked.html", by_id={m.at.kept.id: m for m in content["members"]}, fields={**DEFAULTS, **fields}, **content
+    )
 
 
 def members_of(studio: Studio, fields: Mapping[str, str]) -> list[Member]:
@@ -91,11 +93,11 @@ def members_of(studio: Studio, fields: Mapping[str, str]) -> list[Member]:
     ats = [here(studio, one.id) for one in studio.workspace.tables.all() if f"t.{one.id}" in fields]
     out: list[Member] = []
     for number, at in enumerate(ats):
-        said, name = fields.get(f"key.{at.kept.id}", ""), re.sub(r"[^A-Za-z0-9_-]+", "-", at.kept.name)[:50]
+        key, name = fields.get(f"key.{at.kept.id}", ""), re.sub(r"[^A-Za-z0-9_-]+", "-", at.kept.name)[:50]
         if name in ("", "certificate", "report", *(m.name for m in out)):
             name = f"{name}-{number + 1}"
         places = {c.name: i for i, c in enumerate(at.columns)}
-        out.append(Member(at, name, places[at.column(said)] if said else proposed(at, [one for one in ats if one is not at])))
+        out.append(Member(at, name, places[at.column(key)] if key else proposed(at, [one for one in ats if one is not at])))
     return out
 
 
@@ -119,10 +121,10 @@ def person_of(members: list[Member], fields: Mapping[str, str]) -> Member:
     """The table that has each person once: the chosen one, else the first that has."""
     if len(members) < 2 or any(m.key < 0 for m in members):
         raise UsageError("two tables or more are needed, and in each the column that names the person.", hint="Choose them.")
-    found = [m for m in members if m.at.kept.id == fields.get("person")] or [m for m in members if m.single]
-    if not found:
+    members_found = [m for m in members if m.at.kept.id == fields.get("person")] or [m for m in members if m.single]
+    if not members_found:
         raise UsageError("no table has each person once.", hint="Bring the table of the people, one row each, and tick it too.")
-    return found[0]
+    return members_found[0]
 
 
 def document(members: list[Member], fields: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def create_measure_router(studio: Studio) -> APIRouter:
         m = None
         if at.policy.quasi:
             m = studio.answers.measured(at.kept, at.policy, measured.shown, max(at.policy.smallest_class, 2))
-            _told(studio, at, m)
+            _tell(studio, at, m)
         return table_page(request, studio, at, "measure", **shown(at, m), why=_why(request, studio, at))
 
     def changing(path: str, change: Callable[[Here, Fields], tuple[str, str]]) -> None:
@@ -79,9 +79,9 @@ def _read(studio: Studio, table_id: str, fields: Fields) -> None:
 
     def change(at: Here) -> tuple[str, str, tuple[str, ...]]:
         now = dict(at.policy.read) | chosen
-        found = studio.answers.columns(at.kept, now)
-        same = [c.name for c in found.columns] == [c.name for c in at.columns]
-        text = edits.with_read(at.step.policy, now) if same else edits.first_policy(found, now)
+        inspection = studio.answers.columns(at.kept, now)
+        same = [c.name for c in inspection.columns] == [c.name for c in at.columns]
+        text = edits.with_read(at.step.policy, now) if same else edits.first_policy(inspection, now)
         return f"read the file again: {option}={value}", text, at.step.locked if same else ()
 
     step = change_policy(studio, table_id, change)
@@ -90,8 +90,8 @@ def _read(studio: Studio, table_id: str, fields: Fields) -> None:
 
 def _role(at: Here, fields: Fields) -> tuple[str, str]:
     name, role = at.column(fields.get("column", "")), Role.parse(fields.get("role", ""))
-    said = {"direct": "names people", "quasi": "is known to others", "sensitive": "is secret", "insensitive": "is harmless"}
-    return f"{words.plain(name)} {said[role.value]}", edits.with_role(at.step.policy, [name], role)
+    meaning = {"direct": "names people", "quasi": "is known to others", "sensitive": "is secret", "insensitive": "is harmless"}
+    return f"{words.plain(name)} {meaning[role.value]}", edits.with_role(at.step.policy, [name], role)
 
 
 def _rest(at: Here, fields: Fields) -> tuple[str, str]:
@@ -158,7 +158,7 @@ def shown(at: Here, m: dict[str, Any] | None) -> dict[str, Any]:
     return out if m is None else out | m
 
 
-def _told(studio: Studio, at: Here, m: dict[str, Any]) -> None:
+def _tell(studio: Studio, at: Here, m: dict[str, Any]) -> None:
     """Keep what the card says, where it changed."""
     new = {"sentence": " ".join(m["said"]), "unique": m["unique"], "people": m["people"], "k": m["k"]}
     if any(at.kept.told.get(name) != value for name, value in new.items()):
@@ -186,8 +186,8 @@ def create_understand_router(studio: Studio) -> APIRouter:
             return table_page(request, studio, at, "understand", m=None)
         asked = {name: value for name, value in request.query_params.items() if name in ASKED and len(value) <= 400}
         k, least = max(at.policy.smallest_class, 2), at.policy.cells.minimum
-        told = studio.answers.measured(at.kept, at.policy, understood.shown, asked, k, least)
-        return table_page(request, studio, at, "understand", unit=at.policy.unit, **told)
+        figures = studio.answers.measured(at.kept, at.policy, understood.shown, asked, k, least)
+        return table_page(request, studio, at, "understand", unit=at.policy.unit, **figures)
 
     return router
 
@@ -206,18 +206,18 @@ def create_events_router(studio: Studio) -> APIRouter:
         chosen = {name: at.column(number) if number else "" for name, number in asked.items()}
         if asked["time"] is None and asked["place"] is None:
             chosen["time"] = guessed_time(at)
-        found, problem = None, None
+        result, problem = None, None
         if at.policy.unit and any(chosen.values()):
             try:
-                found = studio.answers.table(
+                result = studio.answers.table(
                     at.kept, at.policy, measured.revealed, at.policy.unit, chosen["time"], chosen["place"]
                 )
             except ShoalError as error:
                 problem = {"found": error.message, "do": error.hint}
         names = [{"number": i, "name": c.name} for i, c in enumerate(at.columns) if c.name != at.policy.unit]
-        told = {"unit": at.policy.unit, "names": names, "chosen": chosen, "found": found, "problem": problem}
-        told |= {"places": {c.name: i for i, c in enumerate(at.columns)}, "formats": FORMATS, "known": KNOWN}
-        return table_page(request, studio, at, "understand", template="events.html", **told)
+        content = {"unit": at.policy.unit, "names": names, "chosen": chosen, "found": result, "problem": problem}
+        content |= {"places": {c.name: i for i, c in enumerate(at.columns)}, "formats": FORMATS, "known": KNOWN}
+        return table_page(request, studio, at, "understand", template="events.html", **content)
 
     @posts(router, "/t/{table_id}/event-release")
     def release(_: Request, fields: Fields, table_id: str) -> str:
@@ -245,6 +245,6 @@ def _release(studio: Studio, table_id: str, fields: Fields) -> None:
 def guessed_time(at: Here) -> str:
     """The first column that holds moments, then days, then texts that are read as such; none where this column does not exist."""
     columns = [c for c in at.columns if c.name != at.policy.unit]
-    found = [c.name for kind in TIMES for c in columns if c.kind == kind]
-    found += [c.name for c in columns if c.kind == "text" and c.scale is Scale.DATE]
-    return found[0] if found else ""
+    times = [c.name for kind in TIMES for c in columns if c.kind == kind]
+    times += [c.name for c in columns if c.kind == "text" and c.scale is Scale.DATE]
+    return times[0] if times else ""

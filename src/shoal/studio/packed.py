@@ -29,14 +29,14 @@ def pack(folder: Path, target: Path, name: str) -> None:
 def unpack(packed: Path, target: Path, limit: int) -> Path:
     """The folder with the certificate, from a zip; no name leaves ``target``, nothing is larger than it says."""
     try:
-        with zipfile.ZipFile(packed) as found:
-            entries = [e for e in found.infolist() if not e.is_dir()]
+        with zipfile.ZipFile(packed) as archive:
+            entries = [e for e in archive.infolist() if not e.is_dir()]
             if len(entries) > MOST_FILES or sum(e.file_size for e in entries) > limit:
                 raise DataError("Found: more files, or larger ones, than a release has.", hint="Choose the zip of a release.")
             for entry in entries:
                 place = target / _inside(entry)
                 place.parent.mkdir(parents=True, exist_ok=True)
-                with found.open(entry) as file, place.open("xb") as out:
+                with archive.open(entry) as file, place.open("xb") as out:
                     left = entry.file_size
                     while piece := file.read(1 << 20):
                         left -= len(piece)

@@ -65,8 +65,8 @@ def style() -> str:
 
 def _blocks(tokens: str) -> tuple[str, str]:
     """The light and the dark values of the tokens."""
-    found = re.findall(r"\.shoal\{([^}]*)\}", tokens)
-    return found[0], found[1]
+    blocks = re.findall(r"\.shoal\{([^}]*)\}", tokens)
+    return blocks[0], blocks[1]
 
 
 @cache

@@ -39,10 +39,10 @@ KEEP = {"high": "keep most detail", "normal": "usual detail", "low": "may lose m
 
 def audience(preset: str) -> str:
     """Who gets a table under a preset, in the page's words."""
-    return next((said.split(":")[0].split(",")[0].lower() for name, said, _ in AUDIENCES if name == preset), preset)
+    return next((title.split(":")[0].split(",")[0].lower() for name, title, _ in AUDIENCES if name == preset), preset)
 
 
-def _numbered(at: Here, fields: Fields, prefix: str) -> dict[str, str]:
+def _by_number(at: Here, fields: Fields, prefix: str) -> dict[str, str]:
     """Fields ``prefix.N`` by the name of column N."""
     return {at.column(key[len(prefix) :]): value for key, value in fields.items() if key.startswith(prefix)}
 
@@ -59,12 +59,12 @@ def finite(said: str) -> float:
     2.5
     """
     try:
-        found = float(said)
+        number = float(said)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        number = math.nan
+    if not math.isfinite(number):
         raise UsageError("this is not a number.", hint="Write a number such as 5.")
-    return found
+    return number
 
 
 def levels(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
@@ -76,16 +76,16 @@ def levels(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[st
     for place in clashing:
         name = at.column(place.removeprefix("level."))
         moved = fields[f"was.{place}"].partition("~")[2] == marks[name].partition("~")[2]
-        said = f"moved {words.plain(name)} to level {now[name]}" if moved else f"changed the levels of {words.plain(name)}"
-        raise Conflict(f"Another window {said} meanwhile.")
-    wanted = {name: whole(value) for name, value in _numbered(at, mine, "level.").items()}
+        sentence = f"moved {words.plain(name)} to level {now[name]}" if moved else f"changed the levels of {words.plain(name)}"
+        raise Conflict(f"Another window {sentence} meanwhile.")
+    wanted = {name: whole(value) for name, value in _by_number(at, mine, "level.").items()}
     gone = {place: value for place, value in fields.items() if place.startswith("level.") and at.column(place[6:]) not in tops}
     shown = {place: fields.get(f"was.{place}", "").partition("~")[0] for place in gone}
     wanted |= {at.column(place[6:]): whole(value) for place, value in gone.items() if value != shown[place]}
     if any(level > tops.get(name, -1) for name, level in wanted.items()):
         raise UsageError("this level does not exist.", hint="Choose one of those shown.")
-    said = ", ".join(f"{words.plain(c)}: level {level}" for c, level in list(wanted.items())[:2]) or "levels as they are"
-    return said, edits.with_levels(at.step.policy, now | wanted, _guessed(studio, at)), at.step.locked
+    sentence = ", ".join(f"{words.plain(c)}: level {level}" for c, level in list(wanted.items())[:2]) or "levels as they are"
+    return sentence, edits.with_levels(at.step.policy, now | wanted, _guess_levels(studio, at)), at.step.locked
 
 
 def marks_of(studio: Studio, at: Here, levels: Mapping[str, int]) -> dict[str, str]:
@@ -94,10 +94,10 @@ def marks_of(studio: Studio, at: Here, levels: Mapping[str, int]) -> dict[str, s
     return {name: f"{level}~{meanings[name]}" for name, level in levels.items()}
 
 
-def _guessed(studio: Studio, at: Here) -> dict[str, Any]:
+def _guess_levels(studio: Studio, at: Here) -> dict[str, Any]:
     """The levels that the sliders show, where they were guessed."""
-    found: dict[str, Any] = studio.answers.improvement(at.kept, at.policy, improved.guessed)
-    return found
+    improvement: dict[str, Any] = studio.answers.improvement(at.kept, at.policy, improved.guessed)
+    return improvement
 
 
 def lock(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
@@ -116,7 +116,7 @@ def keep_of(at: Here, column: str) -> str:
 
 def goal(at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     """Who gets the table, what has to stay detailed, how small a group may be and how many may be left out."""
-    text, said = at.step.policy, []
+    text, sentences = at.step.policy, []
     now = {"k": str(max(at.policy.smallest_class, 2)), "suppress": f"{100 * at.policy.suppress:g}"}
     now["preset"] = at.policy.preset.name if at.policy.preset is not None else ""
     now |= {f"keep.{i}": keep_of(at, c.name) for i, c in enumerate(at.columns) if c.name in at.policy.quasi} | use_of(at)
@@ -125,23 +125,23 @@ def goal(at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
         raise Conflict("Another window changed the goal meanwhile.")
     if mine.get("preset"):
         text = edits.with_preset(text, mine["preset"])
-        said.append(f"{audience(mine['preset'])} will see it")
-    for name, word in _numbered(at, mine, "keep.").items():
+        sentences.append(f"{audience(mine['preset'])} will see it")
+    for name, word in _by_number(at, mine, "keep.").items():
         text = edits.with_keep(text, name, word)
-        said.append(f"{words.plain(name)}: {KEEP.get(word, word)}")
+        sentences.append(f"{words.plain(name)}: {KEEP.get(word, word)}")
     if any(name == "use" or name.startswith("count.") for name in mine):
         use = _objective(at, now | mine)
         text = edits.with_objective(text, use)
-        said.append(used(use) or "for many uses")
+        sentences.append(used(use) or "for many uses")
     if "k" in mine:
         k = whole(mine["k"])
         text = edits.with_k(text, k)
-        said.append(f"groups of at least {k}")
+        sentences.append(f"groups of at least {k}")
     if "suppress" in mine:
         share = finite(mine["suppress"]) / 100
         text = edits.with_suppress(text, float(f"{share:.6g}"))
-        said.append(f"left out: at most {percent(share)}")
-    return ", ".join(said) or "asked the same", text, at.step.locked
+        sentences.append(f"left out: at most {percent(share)}")
+    return ", ".join(sentences) or "asked the same", text, at.step.locked
 
 
 def use_of(at: Here) -> dict[str, str]:
@@ -156,7 +156,7 @@ def _objective(at: Here, fields: Mapping[str, str]) -> dict[str, Any]:
     """The objective that these fields state."""
     if fields["use"] != "counts":
         return {"predict": at.column(fields["use"].removeprefix("predict."))} if fields["use"] else {}
-    if not (columns := [name for name, ticked in _numbered(at, dict(fields), "count.").items() if ticked]):
+    if not (columns := [name for name, ticked in _by_number(at, dict(fields), "count.").items() if ticked]):
         raise UsageError("no column to count people by is ticked.", hint="Go back and tick one to four.")
     return {"counts": columns}
 
@@ -172,23 +172,27 @@ def way(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, 
     if "suppress" in fields:
         return goal(at, {"suppress": f"{100 * finite(fields['suppress']):g}"})
     name, level = at.column(fields.get("column", "")), whole(fields.get("level", ""))
-    said = f"{words.plain(name)}: level {level}"
-    return said, edits.with_levels(at.step.policy, {**levels_of(studio, at), name: level}, _guessed(studio, at)), at.step.locked
+    text = f"{words.plain(name)}: level {level}"
+    return (
+        text,
+        edits.with_levels(at.step.policy, {**levels_of(studio, at), name: level}, _guess_levels(studio, at)),
+        at.step.locked,
+    )
 
 
 def plan(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     """Take a plan: its levels with what they mean, and the size of its groups, without which they would be smaller."""
     job, least = search_of(studio, at), "least" in fields
     asked = 0 if least else whole(fields.get("k", ""))
-    found = job.found.get("least") if least else next((p for p in job.found.get("plans", []) if p["k"] == asked), None)
-    if found is None:
+    chosen = job.found.get("least") if least else next((p for p in job.found.get("plans", []) if p["k"] == asked), None)
+    if chosen is None:
         raise UsageError("this plan is not there any more.", hint="Choose one of those shown.")
-    levels, guessed = found["levels"], job.found.get("hierarchies", {})
+    levels, guessed = chosen["levels"], job.found.get("hierarchies", {})
     text = job.asked["policy"] if least else edits.with_levels(at.step.policy, levels, guessed)
-    k = int(found["k"])
+    k = int(chosen["k"])
     if not least and k != at.policy.smallest_class:
         text = edits.with_k(text, k)
-    return f"took plan “{found['name'] or k}”", text, at.step.locked
+    return f"took plan “{chosen['name'] or k}”", text, at.step.locked
 
 
 def actionable(offer: Mapping[str, Any]) -> bool:
@@ -261,12 +265,12 @@ def is_taken(at: Here, plan: Mapping[str, Any], hierarchies: Mapping[str, Any]) 
 
 def least_plan(at: Here, job: Job) -> dict[str, Any] | None:
     """The plan of the planner itself, and whether the policy leaves the choice to it."""
-    found = job.found.get("least")
-    if found is None:
+    least = job.found.get("least")
+    if least is None:
         return None
     free = not any(r.fixed for c, r in at.policy.quasi.items() if c not in at.step.locked)
-    taken = free and found["k"] == at.policy.smallest_class
-    return {**found, "taken": taken, "mark": "●", "reached": reached(found)}
+    taken = free and least["k"] == at.policy.smallest_class
+    return {**least, "taken": taken, "mark": "●", "reached": reached(least)}
 
 
 def reached(plan: Mapping[str, Any]) -> int:

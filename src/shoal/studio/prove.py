@@ -170,17 +170,17 @@ def queue_release(
 
 def findings(made: Made) -> list[dict[str, Any]]:
     """What the attacks found that somebody has to decide, the most dangerous first, and how each was decided."""
-    found = [(i, a) for i, a in enumerate(made.told["attacks"]) if a["verdict"] in ("broken", "warning")]
-    found.sort(key=lambda pair: (pair[1]["verdict"] != "broken", -(pair[1].get("rate") or 0.0), pair[0]))
+    attacks = [(i, a) for i, a in enumerate(made.told["attacks"]) if a["verdict"] in ("broken", "warning")]
+    attacks.sort(key=lambda pair: (pair[1]["verdict"] != "broken", -(pair[1].get("rate") or 0.0), pair[0]))
     accepted = made.told.get("accepted", {})
     out = []
-    for number, a in found:
+    for number, a in attacks:
         kind, _, column = a["name"].partition(": ")
-        said = LEARNT.get(kind, "").format(words.plain(_known(column))) or a["sentence"].partition(". ")[0].rstrip(".") + "."
+        sentence = LEARNT.get(kind, "").format(words.plain(_known(column))) or a["sentence"].partition(". ")[0].rstrip(".") + "."
         decided = accepted.get(a["name"])
         if decided is not None and decided["sentence"] != a["sentence"]:
             decided = None  # another release, other numbers: decided again
-        out.append({**a, "number": number, "said": said, "accepted": decided})
+        out.append({**a, "number": number, "said": sentence, "accepted": decided})
     return out
 
 
@@ -192,19 +192,19 @@ def _known(what: str) -> str:
 
 def signing(made: Made) -> dict[str, Any]:
     """One page to sign: what leaves, to whom, what can still be learnt, what was decided by whom."""
-    found, asked = findings(made), asked_of(made)
+    findings_of, asked = findings(made), asked_of(made)
     kinds: dict[str, dict[str, None]] = {}
     decided: dict[tuple[str, str, str], list[str]] = {}
-    for f in found:
+    for f in findings_of:
         kind, _, column = f["name"].partition(": ")
         kinds.setdefault(kind if kind in LEARNT else f["said"], {})[_known(column)] = None
         day = time.strftime("%Y-%m-%d", time.gmtime(f["accepted"]["when"]))
         decided.setdefault((f["accepted"]["reason"], f["accepted"]["by"], day), []).append(f["name"])
     parts = [(f" in {t.name}", t.policy) for t in asked.tables] if isinstance(asked, LinkedPolicy) else [("", asked)]
     roles = [
-        (f"{said}{where}", named)
+        (f"{role}{where}", named)
         for where, p in parts
-        for said, named in (
+        for role, named in (
             ("Generalized", p.quasi or (() if p.events is None else (*filter(None, (p.events.time,)), *p.events.place))),
             ("Replaced by pseudonyms", () if p.events is None else (p.events.unit,)),
             ("Sensitive, published", p.sensitive),
@@ -217,7 +217,7 @@ def signing(made: Made) -> dict[str, Any]:
         "claim": claim_of(made.told),
         "written": proven(made.told)["Recode"],
         "about": asked.about,
-        "roles": [(said, ", ".join(words.plain(c) for c in named)) for said, named in roles if named],
+        "roles": [(role, ", ".join(words.plain(c) for c in named)) for role, named in roles if named],
         "rest": max((p.rest for _, p in parts), default=""),
         "learnt": [LEARNT[kind].format(words.several(list(c))) if kind in LEARNT else kind for kind, c in kinds.items()],
         "decided": [{"reason": r, "by": by, "day": day, "names": names} for (r, by, day), names in decided.items()],
@@ -299,7 +299,7 @@ def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
         "report_line": " ".join(f"{r['sentence'][:1].upper()}{r['sentence'][1:]}." for r in counted),
         "so_far": so_far(job, made),
         "ticks": ticks(job, made),
-        "said": _said(job, made),
+        "said": _say_state(job, made),
         "findings": [] if made is None else findings(made),
         "undecided_findings": 0 if made is None else undecided(made),
         "signable": _signable(at, made),
@@ -317,13 +317,13 @@ def so_far(job: Job | None, before: Made | None) -> str:
         return ""
     lines = ticks(job, before)
     done, now = [t["name"] for t in lines if t["state"] == "done"], next((t["name"] for t in lines if t["state"] == "now"), "")
-    said = f"{NUMBERS[len(done)]} of four proofs {'is' if len(done) == 1 else 'are'} in." if done else "No proof is in yet."
+    sentence = f"{NUMBERS[len(done)]} of four proofs {'is' if len(done) == 1 else 'are'} in." if done else "No proof is in yet."
     if now:
-        said += f" {now} {'run' if now == 'Attacks' else 'runs'} now"
+        sentence += f" {now} {'run' if now == 'Attacks' else 'runs'} now"
         past = {} if before is None else before.told.get("past", {})
         left = sum(seconds for name, seconds in past.items() if name not in job.found.get("past", {}))
-        said += f"; about {words.seconds(left)} to go, by the release before." if left > 0 else "."
-    return said
+        sentence += f"; about {words.seconds(left)} to go, by the release before." if left > 0 else "."
+    return sentence
 
 
 def repeat(kept: Kept, made: Made) -> str:
@@ -340,8 +340,8 @@ def ticks(job: Job | None, made: Made | None) -> list[dict[str, Any]]:
     lines = list(WORDS)
     if job is None or job.state == "done":
         past, state = ({} if made is None else made.told.get("past", {})), "wait" if made is None else "done"
-        found = {} if made is None else proven(made.told)
-        return [_tick(line, past, state) | ({"words": found[line]} if line in found else {}) for line in lines]
+        proofs = {} if made is None else proven(made.told)
+        return [_tick(line, past, state) | ({"words": proofs[line]} if line in proofs else {}) for line in lines]
     past, doing = job.found.get("past", {}), line_of(job.doing)
     at = lines.index(doing if doing in WORDS else "Attacks")
     now = "now" if job.open else "bad"
@@ -361,13 +361,13 @@ def proven(told: Mapping[str, Any]) -> dict[str, str]:
         written = f"{told['rows']:,} rows of {told['records']:,} people written, {words.people(told['suppressed'])} left out."
     elif "says" in told and told.get("cost"):
         written = f"{told['records']:,} rows written. {told['cost'].partition('. ')[0]}."
-    found = {
+    proofs = {
         "Recode": written,
         "Attacks": f"{hold + read} tried: {hold} {'holds' if hold == 1 else 'hold'}, {read} to read before you share it.",
     }
     if "says" not in told:
-        found["Recount"] = f"Read back from the file, counted by a second way: smallest group {told['k']:,}."
-    return found
+        proofs["Recount"] = f"Read back from the file, counted by a second way: smallest group {told['k']:,}."
+    return proofs
 
 
 def _tick(line: str, past: Mapping[str, float], state: str) -> dict[str, Any]:
@@ -377,7 +377,7 @@ def _tick(line: str, past: Mapping[str, float], state: str) -> dict[str, Any]:
     return {"name": line, "words": WORDS[line], "state": state, "seconds": seconds, "tried": []}
 
 
-def _said(job: Job | None, made: Made | None) -> tuple[str, str, str]:
+def _say_state(job: Job | None, made: Made | None) -> tuple[str, str, str]:
     if job is not None and job.open:
         return "The release is being written and proven.", "", "met"
     if made is None:
@@ -398,10 +398,10 @@ def _add_files(router: APIRouter, workspace: Workspace) -> None:
     @router.get("/r/{release_id}/file/{number}")
     def file(release_id: str, number: int) -> Response:
         made = workspace.releases.get(release_id)
-        found = files_of(workspace.releases.folder(made))
-        if not 0 <= number < len(found):
+        files = files_of(workspace.releases.folder(made))
+        if not 0 <= number < len(files):
             raise UsageError("this file does not exist.", hint="Choose one of the list.", reason="unknown")
-        path = found[number]
+        path = files[number]
         if path.name not in READ:
             _require_decided(made)
             return FileResponse(path, filename=path.name, media_type="application/octet-stream")
@@ -438,10 +438,10 @@ def _add_brought(router: APIRouter, studio: Studio) -> None:
     async def verify(request: Request) -> Response:
         try:
             async with file_of(request, studio) as (arrived, _):
-                found = await run_in_threadpool(_verified, arrived, studio.limit)
+                verified = await run_in_threadpool(_verify, arrived, studio.limit)
         except ShoalError as error:
             return page(request, "verify.html", status=status_of(error), found=None, problem=problem_of(error))
-        return page(request, "verify.html", found=found, problem=None)
+        return page(request, "verify.html", found=verified, problem=None)
 
     @router.post("/r/{release_id}/with")
     async def outside(request: Request, release_id: str) -> Response:
@@ -459,7 +459,7 @@ def _add_brought(router: APIRouter, studio: Studio) -> None:
         """An earlier release as a zip: kept until it was tried, then gone."""
         made = await run_in_threadpool(workspace.releases.get, release_id)
         async with file_of(request, studio) as (arrived, _):
-            key = await run_in_threadpool(_unpacked, studio, arrived)
+            key = await run_in_threadpool(_unpack, studio, arrived)
         return _try(made, dropped=key)
 
     def _try(made: Made, **against: str) -> Response:
@@ -479,13 +479,13 @@ def _with_seed(made: Made, folder: Path) -> str:
     return edits.with_parts(made.told["policy"], {"seed": kept})
 
 
-def _verified(arrived: Path, limit: int) -> Verification:
+def _verify(arrived: Path, limit: int) -> Verification:
     with scratch() as place:
         folder = packed.unpack(arrived, place / "release", limit)
         return shoal.verify(folder)
 
 
-def _unpacked(studio: Studio, arrived: Path) -> str:
+def _unpack(studio: Studio, arrived: Path) -> str:
     """A dropped release, inside a folder of an id that no release has; it keeps the name it had in the zip."""
     key, folder = studio.workspace.releases.place()
     with scratch() as place:

@@ -43,7 +43,7 @@ def create_upload_router(studio: Studio) -> APIRouter:
                     sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
                     require_ours(request, sent.fields)
                     name = sent.file
-                kept = await run_in_threadpool(_taken, studio, arrived, name)
+                kept = await run_in_threadpool(_take, studio, arrived, name)
         except ShoalError as error:
             return await run_in_threadpool(home_page, request, studio, error)
         place = f"/t/{kept.id}/measure"
@@ -53,7 +53,7 @@ def create_upload_router(studio: Studio) -> APIRouter:
     def read(request: Request, fields: Fields) -> Response | str:
         """A table of a database, copied as it is now."""
         try:
-            return f"/t/{_copied(studio, fields.get('database', ''), fields.get('table', '')).id}/measure"
+            return f"/t/{_copy(studio, fields.get('database', ''), fields.get('table', '')).id}/measure"
         except ShoalError as error:
             return home_page(request, studio, error)
 
@@ -64,7 +64,7 @@ def create_upload_router(studio: Studio) -> APIRouter:
     return router
 
 
-def _taken(studio: Studio, arrived: Path, name: str) -> Kept:
+def _take(studio: Studio, arrived: Path, name: str) -> Kept:
     """A table that can be opened, or about which the reader asks; what cannot be opened leaves nothing behind."""
     kept = studio.workspace.tables.add(arrived, name)
     patience.set(WHILE_CHANGING)
@@ -79,14 +79,14 @@ def _taken(studio: Studio, arrived: Path, name: str) -> Kept:
     return kept
 
 
-def _copied(studio: Studio, database: str, table: str) -> Kept:
+def _copy(studio: Studio, database: str, table: str) -> Kept:
     source = studio.databases.source(database, table)
     with studio.workspace.files.incoming(secrets.token_hex(8)) as arrived:
         try:
             studio.answers.copied(source, arrived, studio.limit)
         except EngineError as error:
             raise NotGiven(error.message, hint=error.hint) from None
-        return _taken(studio, arrived, f"{table.strip()}.parquet")
+        return _take(studio, arrived, f"{table.strip()}.parquet")
 
 
 class NotGiven(DataError):
@@ -146,13 +146,13 @@ def home_page(request: Request, studio: Studio, error: ShoalError | None = None)
 
 def _card(studio: Studio, kept: Kept) -> dict[str, Any]:
     """What the card of a table says: its sentence, its shoal, what was done last and what comes next."""
-    told = dict(kept.told)
+    content = dict(kept.told)
     released = studio.workspace.releases.of_table(kept.id)
     now = studio.workspace.history.now(kept.id)
-    sentence, drawn = told.get("sentence", "Not measured yet."), None
-    following = ("improve", "Continue with Improve") if "sentence" in told else ("measure", "Measure it")
-    if told.get("people"):
-        drawn = fish(told["people"], told["unique"], fishes=FISHES)
+    sentence, drawn = content.get("sentence", "Not measured yet."), None
+    following = ("improve", "Continue with Improve") if "sentence" in content else ("measure", "Measure it")
+    if content.get("people"):
+        drawn = fish(content["people"], content["unique"], fishes=FISHES)
     if released:
         made = released[0].told
         sentence = f"In the release {claim_of(made)} {made['suppressed']:,} were left out."
@@ -161,7 +161,7 @@ def _card(studio: Studio, kept: Kept) -> dict[str, Any]:
     last = "Proved" if released else now.words if now is not None else "Brought"
     return {
         "kept": kept,
-        "told": told,
+        "told": content,
         "released": bool(released),
         "sentence": sentence,
         "fish": drawn,

@@ -35,16 +35,16 @@ def together(groups: Groups, values: Sequence[str], name: str) -> Groups:
     >>> together({"a": ["a"], "b": ["b"], "c": ["c"]}, ["a", "b"], "early")
     {'c': ['c'], 'early': ['a', 'b']}
     """
-    said = " ".join(name.split())
-    if not said or len(said) > LONGEST:
+    label = " ".join(name.split())
+    if not label or len(label) > LONGEST:
         raise UsageError(
             f"a group needs a name of 1 to {LONGEST} letters.", hint="Write one that readers of the release understand."
         )
     if not values:
         raise UsageError("no value was chosen.", hint="Tick the values that belong together.")
     left = {g: [v for v in inside if v not in values] for g, inside in groups.items()}
-    joined = [*left.pop(said, []), *values]
-    return {g: inside for g, inside in left.items() if inside} | {said: sorted(joined)}
+    joined = [*left.pop(label, []), *values]
+    return {g: inside for g, inside in left.items() if inside} | {label: sorted(joined)}
 
 
 def apart(groups: Groups, name: str) -> Groups:

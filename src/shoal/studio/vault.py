@@ -61,11 +61,11 @@ class Consoles:
         with self._lock:
             for old in [k for k, (_, at) in self._open.items() if now - at >= IDLE]:
                 del self._open[old]
-            found = self._open.get(key)
-            if found is None:
+            console = self._open.get(key)
+            if console is None:
                 return None
-            self._open[key] = (found[0], now)
-            return found[0]
+            self._open[key] = (console[0], now)
+            return console[0]
 
     def leave(self, studio_session: str) -> None:
         with self._lock:
@@ -152,13 +152,13 @@ def _changes(session: RemoteSession) -> dict[str, Any]:
 
 
 def _event(event: dict[str, Any]) -> dict[str, str]:
-    told = {k: v for k, v in event.items() if k not in ("n", "time", "action", "actor") and v not in ("", None, [], {})}
+    details = {k: v for k, v in event.items() if k not in ("n", "time", "action", "actor") and v not in ("", None, [], {})}
     return {
         "n": str(event.get("n", "")),
         "time": event["time"] if isinstance(event.get("time"), str) else day(float(event.get("time", 0))),
         "action": str(event.get("action", "")),
         "actor": str(event.get("actor", "")),
-        "told": ", ".join(f"{k} {v if not isinstance(v, dict | list) else json.dumps(v)}" for k, v in told.items())[:300],
+        "told": ", ".join(f"{k} {v if not isinstance(v, dict | list) else json.dumps(v)}" for k, v in details.items())[:300],
     }
 
 
@@ -188,17 +188,17 @@ class Pages:
         context: dict[str, Any] = {"problem": None, "done": "", "code": "", "identities": None, "sealed": "", "status": 200}
         context |= {"tables": self.studio.workspace.tables.all() if found.role == "operator" else [], "columns": {}} | more
         try:
-            told = shown(found)
+            content = shown(found)
         except ShoalError as error:
             self.consoles.leave(request.scope["session"])
             return self.door(request, status=status_of(error), problem=problem_of(error))
-        return page(request, "vault/console.html", **told, **context)
+        return page(request, "vault/console.html", **content, **context)
 
     def here(self, request: Request) -> Console:
-        found = self.consoles.of(request.scope["session"])
-        if found is None:
+        console = self.consoles.of(request.scope["session"])
+        if console is None:
             raise AccessError("nobody is logged in to the vault.", hint="Go to Vault and log in there.", reason="token")
-        return found
+        return console
 
 
 def create_router(studio: Studio) -> APIRouter:
@@ -213,8 +213,8 @@ def _add_entrance(router: APIRouter, pages: Pages) -> None:
 
     @router.get("/vault")
     def look(request: Request) -> Response:
-        found = pages.consoles.of(request.scope["session"])
-        return pages.door(request) if found is None else pages.console(request, found)
+        console = pages.consoles.of(request.scope["session"])
+        return pages.door(request) if console is None else pages.console(request, console)
 
     @posts(router, "/vault/enter")
     def enter(request: Request, fields: Fields) -> Response | str:
@@ -251,25 +251,25 @@ def _add_acts(router: APIRouter, pages: Pages) -> None:
     def acting(path: str, act: Act) -> None:
         @posts(router, f"/vault/{path}")
         def acted(request: Request, fields: Fields) -> Response:
-            found = pages.here(request)
+            console = pages.here(request)
             try:
-                told = act(found.session, fields)
+                result = act(console.session, fields)
             except SecondPersonNeeded as error:
-                told = {"done": error.message}
+                result = {"done": error.message}
             except ShoalError as error:
-                return pages.console(request, found, problem=problem_of(error), status=status_of(error))
-            return pages.console(request, found, **told)
+                return pages.console(request, console, problem=problem_of(error), status=status_of(error))
+            return pages.console(request, console, **result)
 
     for path, act in ACTS.items():
         acting(path, act)
 
     @posts(router, "/vault/pseudonymize")
     def pseudonymize(request: Request, fields: Fields) -> Response:
-        found = pages.here(request)
-        return _pseudonymized(pages.studio, found, fields, lambda **more: pages.console(request, pages.here(request), **more))
+        console = pages.here(request)
+        return _pseudonymize(pages.studio, console, fields, lambda **more: pages.console(request, pages.here(request), **more))
 
 
-def _pseudonymized(studio: Studio, found: Console, fields: Fields, again: Callable[..., Response]) -> Response:
+def _pseudonymize(studio: Studio, found: Console, fields: Fields, again: Callable[..., Response]) -> Response:
     """A table of the workspace with its identities replaced, as a download that is not kept."""
     kept = studio.workspace.tables.get(fields.get("table", ""))
     wanted = [c.strip() for c in fields.get("columns", "").split(",") if c.strip()]
@@ -305,9 +305,9 @@ def _approve(session: Any, fields: Fields) -> dict[str, Any]:
 
 
 def _reveal(session: Any, fields: Fields) -> dict[str, Any]:
-    found = session.reveal(fields.get("id", ""))
-    identities = None if found.sealed else sorted(found.identities.items())
-    return {"identities": identities, "sealed": found.sealed, "done": f"{found.request.id}: shown this once."}
+    revealed = session.reveal(fields.get("id", ""))
+    identities = None if revealed.sealed else sorted(revealed.identities.items())
+    return {"identities": identities, "sealed": revealed.sealed, "done": f"{revealed.request.id}: shown this once."}
 
 
 def _confirm(session: Any, fields: Fields) -> dict[str, Any]:

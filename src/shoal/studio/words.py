@@ -19,8 +19,8 @@ def plain(name: str) -> str:
     >>> plain("date_of_birth"), plain("x" * 60)[-3:]
     ('date of birth', 'xx…')
     """
-    said = " ".join(name.replace("_", " ").split()) or name
-    return said if len(said) <= LONG else said[: LONG - 1] + "…"
+    text = " ".join(name.replace("_", " ").split()) or name
+    return text if len(text) <= LONG else text[: LONG - 1] + "…"
 
 
 def place(population: str) -> str:
@@ -44,8 +44,8 @@ def several(names: Sequence[str]) -> str:
     """
     if len(names) > MOST_NAMED:
         return f"these {len(names)} columns"
-    said = [plain(n) for n in names]
-    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+    plain_names = [plain(n) for n in names]
+    return plain_names[0] if len(plain_names) == 1 else f"{', '.join(plain_names[:-1])} and {plain_names[-1]}"
 
 
 def people(n: int) -> str:

@@ -71,15 +71,15 @@ def from_arx(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
 def _attributes(project: Archive) -> Iterator[Attribute]:
     root = xml_tree(project.read("input/definition.xml"), "the project's definition", AGAIN)
     for cell in root.iter("assigment"):  # so spelled by ARX
-        said = {child.tag: (child.text or "").strip() for child in cell}
-        role = ROLES.get(said.get("type", ""))
+        cell_texts = {child.tag: (child.text or "").strip() for child in cell}
+        role = ROLES.get(cell_texts.get("type", ""))
         if role is None:
             raise UnreadableError("an attribute of the project has a type that is not known.", hint=AGAIN)
-        file = f"input/{said['ref']}" if said.get("ref") else ""
+        file = f"input/{cell_texts['ref']}" if cell_texts.get("ref") else ""
         if role != "quasi" or file not in project.names:
             file = ""
-        low, high = (int(said[end]) if file and said.get(end, "").isdigit() else None for end in ("min", "max"))
-        yield Attribute(said.get("name", ""), role, file, low, high)
+        low, high = (int(cell_texts[end]) if file and cell_texts.get(end, "").isdigit() else None for end in ("min", "max"))
+        yield Attribute(cell_texts.get("name", ""), role, file, low, high)
 
 
 def _models(project: Archive, k: int) -> tuple[dict[str, Any], float, Counter[str]]:
@@ -90,7 +90,7 @@ def _models(project: Archive, k: int) -> tuple[dict[str, Any], float, Counter[st
     asked: dict[str, Any] = {}
     left: Counter[str] = Counter()
     for cell in root.iter("criterion"):
-        if not _carried(" ".join((cell.text or "").split()), asked):
+        if not _carry_over(" ".join((cell.text or "").split()), asked):
             left[NOT_CARRIED] += 1
     asked.setdefault("k", k)
     try:
@@ -100,18 +100,18 @@ def _models(project: Archive, k: int) -> tuple[dict[str, Any], float, Counter[st
     return asked, min(max(allowed, 0.0), 1.0), left
 
 
-def _carried(said: str, asked: dict[str, Any]) -> bool:
+def _carry_over(said: str, asked: dict[str, Any]) -> bool:
     """Add a model to the requirements; False where there is none that means the same."""
-    if found := re.fullmatch(r"(\d+)-[aA]nonymity", said):
-        if int(found[1]) < 2:
+    if match := re.fullmatch(r"(\d+)-[aA]nonymity", said):
+        if int(match[1]) < 2:
             return False
-        asked["k"] = max(int(found[1]), asked.get("k", 0))
+        asked["k"] = max(int(match[1]), asked.get("k", 0))
         return True
-    if found := re.fullmatch(r"(distinct|entropy|shannon-entropy)-([\d.]+)-diversity for attribute '(.+)'", said):
-        kind, limit = found[1].removeprefix("shannon-"), float(found[2])
+    if match := re.fullmatch(r"(distinct|entropy|shannon-entropy)-([\d.]+)-diversity for attribute '(.+)'", said):
+        kind, limit = match[1].removeprefix("shannon-"), float(match[2])
         if limit <= 1 or not (kind == "entropy" or limit.is_integer()):
             return False
-        column = asked.setdefault("diversity", {}).setdefault(found[3], {})
+        column = asked.setdefault("diversity", {}).setdefault(match[3], {})
         column[kind] = limit if kind == "entropy" else int(limit)
         return True
     return False
@@ -130,8 +130,8 @@ def _policy(attributes: Sequence[Attribute], files: dict[str, str], asked: dict[
 
 
 def _levels(a: Attribute, files: dict[str, str]) -> dict[str, Any]:
-    said = {"hierarchy": files.get(a.name), "min_level": a.low, "max_level": a.high}
-    return {word: value for word, value in said.items() if value is not None}
+    settings = {"hierarchy": files.get(a.name), "min_level": a.low, "max_level": a.high}
+    return {word: value for word, value in settings.items() if value is not None}
 
 
 def _text(value: object) -> str:

@@ -62,7 +62,7 @@ def bring_labelled(data: Path, variables: Sequence[Variable], out: str | Path, k
             raise UnreadableError(f"'{data.name}' has no rows.", hint="Export the data again.")
         rows = pa.Table.from_batches(batches)
         names_there = spss_names(kept)
-        columns = [_labelled(table.schema[n], known.get(n), there) for n, there in zip(kept, names_there, strict=True)]
+        columns = [_label(table.schema[n], known.get(n), there) for n, there in zip(kept, names_there, strict=True)]
         write_spss(work / "data.sav", iter([rows.rename_columns(names_there)]), columns, frozenset())
         write_text(work / "policy.yml", _policy(work / "data.sav", k))
         disk_folder.publish(work, target)
@@ -72,13 +72,13 @@ def bring_labelled(data: Path, variables: Sequence[Variable], out: str | Path, k
 
 
 def only(folder: Path, endings: Sequence[str], what: str, *, but: Sequence[Path] = ()) -> Path:
-    found = [f for f in sorted(folder.iterdir()) if f.suffix.lower() in endings and f not in but] if folder.is_dir() else []
-    if len(found) != 1:
-        many = "no" if not found else f"{len(found)}"
+    files = [f for f in sorted(folder.iterdir()) if f.suffix.lower() in endings and f not in but] if folder.is_dir() else []
+    if len(files) != 1:
+        many = "no" if not files else f"{len(files)}"
         raise UnreadableError(
             f"the folder holds {many} files that could be {what}.", hint=f"Put one in it ({', '.join(endings)})."
         )
-    return found[0]
+    return files[0]
 
 
 def _policy(table: Path, k: int) -> str:
@@ -103,7 +103,7 @@ def spss_names(names: Sequence[str]) -> list[str]:
     return out
 
 
-def _labelled(column: Column, said: Variable | None, name: str) -> Column:
+def _label(column: Column, said: Variable | None, name: str) -> Column:
     """A column with what the codebook says of it; codes become numbers where the column holds numbers."""
     if said is None:
         return replace(column, name=name)
@@ -152,7 +152,7 @@ def variables(text: str) -> list[Variable]:
     >>> found[0].name, found[0].label, dict(found[0].values)
     ('sex', 'Sex at birth', {'1': 'male', '2': 'female'})
     """
-    found: list[Variable] = []
+    listed: list[Variable] = []
     forms: dict[str, None] = {}
     for row in dictionary(text):
         name, kind = row.get("name", ""), row.get("type", "").casefold()
@@ -160,16 +160,16 @@ def variables(text: str) -> list[Variable]:
         choices = _choices(row.get("choices", ""))
         if kind == "checkbox":
             label = row.get("label", "")
-            found += [
-                Variable(f"{name}___{_tail(c)}", f"{label}: {words}", TICKED, left=_left(row)) for c, words in choices.items()
+            listed += [
+                Variable(f"{name}___{_tail(c)}", f"{label}: {words}", TICKED, left=_why_left(row)) for c, words in choices.items()
             ]
         elif name and kind != "descriptive":
             values = FIXED.get(kind, choices if kind in ("radio", "dropdown") else {})
-            found.append(Variable(name, row.get("label", ""), values, measure="nominal" if values else "", left=_left(row)))
-    return [*found, *(Variable(f"{form}_complete", "", STATES, measure="ordinal") for form in forms if form)]
+            listed.append(Variable(name, row.get("label", ""), values, measure="nominal" if values else "", left=_why_left(row)))
+    return [*listed, *(Variable(f"{form}_complete", "", STATES, measure="ordinal") for form in forms if form)]
 
 
-def _left(row: dict[str, str]) -> str:
+def _why_left(row: dict[str, str]) -> str:
     """Why a row stays behind; nothing where it comes along."""
     kind, validation = row.get("type", "").casefold(), row.get("validation", "").casefold()
     if row.get("identifier", "").casefold().startswith("y") or validation.startswith(NAMING):

@@ -45,10 +45,10 @@ def variables(raw: bytes) -> list[Variable]:
     [Variable(name='sex', label='Sex', values={'1': 'male'}, missing=[], measure='nominal', left='')]
     """
     root = xml_tree(raw, "the codebook", "Export it again as DDI Codebook 2.5, UTF-8.")
-    found = [_variable(e) for e in root.iter() if _tag(e) == "var" and e.get("name")]
-    if _tag(root) != "codeBook" or not found:
+    listed = [_variable(e) for e in root.iter() if _tag(e) == "var" and e.get("name")]
+    if _tag(root) != "codeBook" or not listed:
         raise UnreadableError("this XML is not a DDI codebook with variables.", hint="Export it as DDI Codebook 2.5 (DDI-C).")
-    return found
+    return listed
 
 
 def _variable(element: Element) -> Variable:
@@ -82,8 +82,8 @@ def to_ddi(release: str | Path, out: str | Path) -> Path:
     _add(_add(_add(root, "fileDscr", ID="F1"), "fileTxt"), "fileName", made.data.file)
     with open_table(folder / made.data.file) as table:
         book = codebook.read(folder)
-        told = [_told(c, book.get(c.name, {})) for c in table.schema.columns]
-    _describe(_add(root, "dataDscr"), told, {c.name: c.treatment for c in made.columns})
+        variables = [_told(c, book.get(c.name, {})) for c in table.schema.columns]
+    _describe(_add(root, "dataDscr"), variables, {c.name: c.treatment for c in made.columns})
     ElementTree.indent(root)
     head = '<?xml version="1.0" encoding="UTF-8"?>'
     write_text(target, f"{head}\n{ElementTree.tostring(root, encoding='unicode')}\n")
@@ -144,8 +144,8 @@ def _children(element: Element, name: str) -> Iterator[Element]:
 
 def _text(element: Element, name: str) -> str:
     """The text of the first such child, in one line."""
-    found = next(_children(element, name), None)
-    return " ".join("".join(found.itertext()).split()) if found is not None else ""
+    element_found = next(_children(element, name), None)
+    return " ".join("".join(element_found.itertext()).split()) if element_found is not None else ""
 
 
 def verified(folder: Path, target: Path, what: str) -> Certificate:

@@ -55,10 +55,10 @@ def from_fhir(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
                     seen[kind if kind in RESOURCES else "other"] += 1
                     if kind in RESOURCES:
                         tables.add(kind, resource)
-        found = {RESOURCES[kind][0]: n for kind, n in seen.items() if kind in RESOURCES}
-        if "person" not in found:
+        kinds = {RESOURCES[kind][0]: n for kind, n in seen.items() if kind in RESOURCES}
+        if "person" not in kinds:
             raise DataError("the export has no Patient.", hint="Name the folder with the .ndjson files of a Bulk export.")
-        ordered = {name: found[name] for name, _ in RESOURCES.values() if name in found}
+        ordered = {name: kinds[name] for name, _ in RESOURCES.values() if name in kinds}
         named = {name: (f"{name}.parquet", ROLES[name].among(tables.filled(name))) for name in ordered}
         (stage / "policy.yml").write_text(draft("person", named, k), encoding="utf-8")
         disk_folder.publish(stage, target)
@@ -66,10 +66,10 @@ def from_fhir(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
 
 
 def _files(source: Path) -> list[Path]:
-    found = sorted(f for pattern in ("*.ndjson", "*.ndjson.gz") for f in source.glob(pattern)) if source.is_dir() else [source]
-    if not found or not all(f.is_file() for f in found):
+    files = sorted(f for pattern in ("*.ndjson", "*.ndjson.gz") for f in source.glob(pattern)) if source.is_dir() else [source]
+    if not files or not all(f.is_file() for f in files):
         raise UnreadableError("there is no .ndjson file.", hint="Name the folder of a FHIR Bulk export, or one of its files.")
-    return found
+    return files
 
 
 def _resources(file: Path) -> Iterator[dict[str, Any]]:
@@ -171,14 +171,14 @@ def from_omop(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
     folder, target = Path(source), Path(out)
     if target.exists():
         raise OutputError(f"'{target.name}' exists already.", hint="Name a new file; nothing is written over another.")
-    found = {name: file for name in OMOP_ROLES if (file := _file(folder, name))}
-    if "person" not in found or len(found) < 2:
+    files = {name: file for name in OMOP_ROLES if (file := _file(folder, name))}
+    if "person" not in files or len(files) < 2:
         raise UnreadableError(
             "the folder has no OMOP table 'person' with tables about it.",
             hint="Name the folder with person.csv, visit_occurrence.csv and so on (or .parquet).",
         )
     named, rows = {}, {}
-    for name, file in found.items():
+    for name, file in files.items():
         columns, rows[name] = _facts(file)
         if OMOP_ROLES[name].key not in columns:
             raise UnreadableError(f"table '{name}' has no column 'person_id'.", hint="Column names are those of the OMOP CDM.")

@@ -46,9 +46,9 @@ def draft(person: str, tables: Mapping[str, tuple[str, Roles]], k: int) -> str:
     """YAML of a policy for several tables: name → (file, roles); ``person`` is the one with a row for each person."""
     lines = [HEAD + "tables:"]
     for name, (file, roles) in tables.items():
-        said = [f"quasi: [{', '.join(roles.quasi)}]"] if roles.quasi else []
-        said += [f"sensitive: [{', '.join(roles.sensitive)}]"] if roles.sensitive else []
-        lines.append(f"  {name}: {{table: {file}, roles: {{{', '.join([*said, 'rest: drop'])}}}}}")
+        parts = [f"quasi: [{', '.join(roles.quasi)}]"] if roles.quasi else []
+        parts += [f"sensitive: [{', '.join(roles.sensitive)}]"] if roles.sensitive else []
+        lines.append(f"  {name}: {{table: {file}, roles: {{{', '.join([*parts, 'rest: drop'])}}}}}")
     lines.append("links:   # which column of which table holds the key of which person")
     lines += [f"  {name}.{roles.key}: {person}.{tables[person][1].key}" for name, (_, roles) in tables.items() if name != person]
     lines.append(f"require: {{k: {k}, known: 2}}   # anyone who knows the person and two of the rows still finds {k} people")
@@ -78,10 +78,10 @@ class Archive:
         return raw
 
     def only(self, ending: str, what: str) -> bytes:
-        found = [n for n in self.names if n.lower().endswith(ending)]
-        if len(found) != 1:
-            raise UnreadableError(f"the archive holds {len(found)} files that could be {what}.", hint="Export it again.")
-        return self.read(found[0])
+        names = [n for n in self.names if n.lower().endswith(ending)]
+        if len(names) != 1:
+            raise UnreadableError(f"the archive holds {len(names)} files that could be {what}.", hint="Export it again.")
+        return self.read(names[0])
 
 
 @contextlib.contextmanager

@@ -50,7 +50,7 @@ def from_limesurvey(source: str | Path, out: str | Path, *, k: int = 5) -> Broug
 def variables(raw: bytes) -> list[Variable]:
     """What a structure says of the columns of exported responses: ``Q1``, and ``Q1[SQ001]`` for a part of a question."""
     survey = Survey.read(raw)
-    found = [Variable(name, left=IDENTIFIERS) for name in OWN]
+    columns = [Variable(name, left=IDENTIFIERS) for name in OWN]
     for row in survey.questions:
         kind, name, text, inner = row.get("type", ""), row.get("title", ""), survey.text_of(row), _parts(survey, row)
         listed: dict[str, str] = {}
@@ -59,14 +59,14 @@ def variables(raw: bytes) -> list[Variable]:
         values = TICKED if kind in "MP" else FIXED.get(kind, listed)
         left, measure = (FREE_TEXT if kind in LONG else ""), "nominal" if values else ""
         if not inner:
-            found.append(Variable(name, text, values, measure=measure, left=left))
+            columns.append(Variable(name, text, values, measure=measure, left=left))
         for part in inner if kind not in GRID else ():
             words = survey.text_of(part)
-            found.append(Variable(f"{name}[{part.get('title', '')}]", f"{text}: {words}", values, measure=measure, left=left))
+            columns.append(Variable(f"{name}[{part.get('title', '')}]", f"{text}: {words}", values, measure=measure, left=left))
         for code in _cells(inner) if kind in GRID else ():
-            found.append(Variable(f"{name}[{code}]", text, left=left))
-        found += [Variable(f"{name}[{code}]", f"{text}: in words", left=FREE_TEXT) for code in _in_words(row, inner)]
-    return found
+            columns.append(Variable(f"{name}[{code}]", text, left=left))
+        columns += [Variable(f"{name}[{code}]", f"{text}: in words", left=FREE_TEXT) for code in _in_words(row, inner)]
+    return columns
 
 
 def _parts(survey: Survey, row: Row) -> list[Row]:
@@ -104,20 +104,20 @@ def _from_archive(archive: Path, out: str | Path, k: int) -> Brought:
             writer = csv.writer(file)
             writer.writerow([names.get(name, name) for name in kept])
             writer.writerows([row.get(name, row.get(f"_{name}", "")) for name in kept] for row in answered)
-        found = bring_labelled(work / "responses.csv", variables(raw), out, k)
+        brought = bring_labelled(work / "responses.csv", variables(raw), out, k)
     unknown = {UNEXPLAINED: len(there) - len(kept)} if len(there) > len(kept) else {}
-    return Brought(found.tables, {**found.left, **unknown})
+    return Brought(brought.tables, {**brought.left, **unknown})
 
 
 def _columns(survey: Survey) -> dict[str, str]:
     """The name that an export gives to each column of the table of responses (survey, group and question, then the part)."""
     number = next((row.get("sid", "") for row in rows(survey.root, "surveys")), "")
-    found = {}
+    columns = {}
     for row in survey.questions:
         name, inner = row.get("title", ""), _parts(survey, row)
         at = f"{number}X{row.get('gid', '')}X{row.get('qid', '')}"
         codes = _cells(inner) if row.get("type", "") in GRID else [part.get("title", "") for part in inner]
-        found[at] = name
-        found |= {f"{at}{code}": f"{name}[{code}]" for code in [*codes, *_in_words(row, inner)]}
-        found[f"{at}_filecount"] = f"{name}[filecount]"
-    return found
+        columns[at] = name
+        columns |= {f"{at}{code}": f"{name}[{code}]" for code in [*codes, *_in_words(row, inner)]}
+        columns[f"{at}_filecount"] = f"{name}[filecount]"
+    return columns

@@ -46,15 +46,15 @@ def apply(step: Step, table: Any, *, seed: int = 0, batch_size: int = 65_536, ro
     if isinstance(step, ColumnStep):
         out = step.run(table, seed)
     elif isinstance(step, StreamStep):
-        out = _streamed(step, table, seed, batch_size, rows)
+        out = _stream(step, table, seed, batch_size, rows)
     elif isinstance(step, RowStep):
         out = _chosen(step, table, seed, batch_size, rows)
     else:
         out = _expression(step, table)
-    return Applied(out, {name: _changed(table, out, name) for name in step.columns})
+    return Applied(out, {name: _share_changed(table, out, name) for name in step.columns})
 
 
-def _streamed(step: StreamStep, table: Any, seed: int, batch_size: int, rows: Any) -> Any:
+def _stream(step: StreamStep, table: Any, seed: int, batch_size: int, rows: Any) -> Any:
     import pyarrow as pa
 
     look = step.look()
@@ -108,7 +108,7 @@ def _labels(step: ExpressionStep, table: Any) -> Any:
     return out if step.missing is None else out.fill_null(step.missing)
 
 
-def _changed(before: Any, after: Any, name: str) -> float:
+def _share_changed(before: Any, after: Any, name: str) -> float:
     import pyarrow.compute as pc
 
     if name not in after.column_names:

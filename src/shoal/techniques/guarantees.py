@@ -51,10 +51,10 @@ def guarantee(step: Step) -> Guarantee:
         return VARIANTS["median"]
     if step.kind == "fake" and getattr(step, "provider", "code") != "code":
         return VARIANTS["made-up names"]
-    found = GUARANTEES.get(step.kind)
-    if found is None:
+    known = GUARANTEES.get(step.kind)
+    if known is None:
         raise UsageError(f"nothing is known of what step '{step.kind}' keeps.")
-    return found
+    return known
 
 
 def guarantees(plan: Plan) -> tuple[Guarantee, ...]:
@@ -62,15 +62,15 @@ def guarantees(plan: Plan) -> tuple[Guarantee, ...]:
     out = []
     leaves_out = plan.suppression.scope == "rows" and plan.suppression.k >= 2
     for i, step in enumerate(plan.steps):
-        said = guarantee(step)
+        stated = guarantee(step)
         earlier, later = _on(step, plan.steps[:i]), _on(step, plan.steps[i + 1 :])
         if step.kind in ("drop", "constant"):  # nothing is left of what was made before
             earlier = []
         limits = (
-            [AFTER_EARLIER] * bool(earlier) + [BEFORE_SUPPRESSION] * (leaves_out and said.of_all) + [BEFORE_LATER] * bool(later)
+            [AFTER_EARLIER] * bool(earlier) + [BEFORE_SUPPRESSION] * (leaves_out and stated.of_all) + [BEFORE_LATER] * bool(later)
         )
-        true = said.truthful and all(s.truthful for s in earlier)
-        out.append(replace(said, truthful=true, keeps="; ".join([said.keeps, *limits])))
+        true = stated.truthful and all(s.truthful for s in earlier)
+        out.append(replace(stated, truthful=true, keeps="; ".join([stated.keeps, *limits])))
     return tuple(out)
 
 

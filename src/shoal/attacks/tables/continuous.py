@@ -41,10 +41,10 @@ ROBUST = "Are people with unusual numbers still recognised, where a wider interv
 def interval_disclosure(x: FloatArray, y: FloatArray, columns: Sequence[str], rng: np.random.Generator) -> AttackResult:
     """Records with every released value within :data:`WIDTH` standard deviations of the person's own."""
     reach = WIDTH * np.std(x, axis=0, ddof=1)
-    found = _excess(within(x, y, reach), within(x, y[_another(len(x), rng)], reach))
+    excess = _excess(within(x, y, reach), within(x, y[_another(len(x), rng)], reach))
     each = [f"{name} {100 * within(x[:, [j]], y[:, [j]], reach[[j]]).mean():.3g} %" for j, name in enumerate(columns)]
-    said = f"of {len(x):,} records have every number within {100 * WIDTH:g} % of a standard deviation of the own"
-    return _result("interval disclosure", INTERVAL, found, said, f" By column: {', '.join(each)}.")
+    sentence = f"of {len(x):,} records have every number within {100 * WIDTH:g} % of a standard deviation of the own"
+    return _result("interval disclosure", INTERVAL, excess, sentence, f" By column: {', '.join(each)}.")
 
 
 def within(x: FloatArray, y: FloatArray, reach: FloatArray) -> np.ndarray:
@@ -59,14 +59,14 @@ def within(x: FloatArray, y: FloatArray, reach: FloatArray) -> np.ndarray:
 def distance_linkage(x: FloatArray, y: FloatArray) -> AttackResult:
     """People whose own released record is the nearest to what is known of them; equally near ones share the find."""
     scale = np.std(x, axis=0, ddof=1)
-    found = float(nearest_is_own(x / scale, y / scale).sum())
+    linked = float(nearest_is_own(x / scale, y / scale).sum())
     n = len(x)
-    low, high = wilson(found, n)
+    low, high = wilson(linked, n)
     chance = 1 / n
     ends = [max(0.0, (e - chance) / (1 - chance)) for e in (low, high)]
     over = (low - chance) / (1 - chance)
-    sentence = f"{found:,.6g} of {n:,} people are found by the nearest released record; one would be by chance."
-    rate = max(0.0, (found / n - chance) / (1 - chance))
+    sentence = f"{linked:,.6g} of {n:,} people are found by the nearest released record; one would be by chance."
+    rate = max(0.0, (linked / n - chance) / (1 - chance))
     return AttackResult("distance linkage", LINK, rate, ends[0], ends[1], None, "", verdict_of(over), sentence)
 
 
@@ -75,15 +75,15 @@ def unusual_linkage(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> t
     own record is beside the nearest of somebody else."""
     few = most_unusual(robust_distances(x, *minimum_covariance(x, rng)))
     scale = np.std(x, axis=0, ddof=1)
-    far = _squared(x[few] / scale, y / scale)
+    far = _squared_distances(x[few] / scale, y / scale)
     own = far[np.arange(len(few)), few].copy()
     far[np.arange(len(few)), few] = np.inf
     other = far.min(axis=1)
     share = 1 / (1 + (far <= (own * (1 + 1e-9))[:, None]).sum(axis=1))
-    found = float(share[own <= other * (1 + 1e-9)].sum())
-    low, high = wilson(found, len(few))
-    sentence = f"Of the {len(few):,} most unusual people {found:,.6g} are found by the nearest of {len(y):,} released records."
-    rate = found / len(few)
+    linked = float(share[own <= other * (1 + 1e-9)].sum())
+    low, high = wilson(linked, len(few))
+    sentence = f"Of the {len(few):,} most unusual people {linked:,.6g} are found by the nearest of {len(y):,} released records."
+    rate = linked / len(few)
     ratio = np.sqrt(np.divide(own, other, out=np.ones_like(own), where=other > 0))
     name = "distance linkage: most unusual people"
     return (
@@ -103,7 +103,7 @@ def nearest_is_own(x: FloatArray, y: FloatArray) -> FloatArray:
     step = max(1, BLOCK // max(1, len(y)))
     for start in range(0, len(x), step):
         part = x[start : start + step]
-        far = _squared(part, y)
+        far = _squared_distances(part, y)
         own = far[np.arange(len(part)), np.arange(start, start + len(part))]
         least = far.min(axis=1)
         slack = least * (1 + 1e-9)
@@ -121,10 +121,10 @@ def robust_intervals(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> 
     apart = others_within(y / scale, ALONE) == 0
     other = _another(len(x), rng)
     inside = within(x, y, reach)
-    found = _excess(inside & apart, within(x, y[other], reach) & apart[other])
-    said = f"of {len(x):,} records lie in an interval as wide as the person is unusual, with nobody else's near"
+    excess = _excess(inside & apart, within(x, y[other], reach) & apart[other])
+    sentence = f"of {len(x):,} records lie in an interval as wide as the person is unusual, with nobody else's near"
     more = f" {int(inside.sum()):,} lie in it if others near do not count."
-    return _result("robust intervals", ROBUST, found, said, more)
+    return _result("robust intervals", ROBUST, excess, sentence, more)
 
 
 def others_within(y: FloatArray, reach: float) -> IntArray:
@@ -137,14 +137,14 @@ def others_within(y: FloatArray, reach: float) -> IntArray:
     rows, far = y[order], reach * (1 + 1e-12)
     wide = far * 1.001  # no neighbour is lost to rounding
     low, high = np.searchsorted(rows[:, 0], rows[:, 0] - wide), np.searchsorted(rows[:, 0], rows[:, 0] + wide, "right")
-    found = np.zeros(len(y), dtype=np.int64)
+    numbers = np.zeros(len(y), dtype=np.int64)
     for i in range(len(rows)):
         near = rows[low[i] : high[i]] - rows[i]
-        found[order[i]] = np.count_nonzero((near * near).sum(axis=1) <= far * far) - 1
-    return found
+        numbers[order[i]] = np.count_nonzero((near * near).sum(axis=1) <= far * far) - 1
+    return numbers
 
 
-def _squared(x: FloatArray, y: FloatArray) -> FloatArray:
+def _squared_distances(x: FloatArray, y: FloatArray) -> FloatArray:
     out = np.zeros((len(x), len(y)))
     for j in range(x.shape[1]):
         out += (x[:, j, None] - y[None, :, j]) ** 2
@@ -190,11 +190,11 @@ def minimum_covariance(x: FloatArray, rng: np.random.Generator) -> tuple[FloatAr
     scale = np.where(scale > 0, scale, 1.0)
     z = (x - x.mean(axis=0)) / scale
     half = (n + d + 1) // 2
-    tried = [_concentrated(z, rng.choice(n, d + 1, replace=False), half, FIRST) for _ in range(STARTS)]
+    tried = [_concentrate(z, rng.choice(n, d + 1, replace=False), half, FIRST) for _ in range(STARTS)]
     tried.sort(key=lambda t: t[0])
-    _, inside = min((_concentrated(z, rows, half, MOST_STEPS) for _, rows in tried[:KEPT]), key=lambda t: t[0])
+    _, inside = min((_concentrate(z, rows, half, MOST_STEPS) for _, rows in tried[:KEPT]), key=lambda t: t[0])
     flat = float(np.linalg.eigvalsh(np.atleast_2d(np.cov(z[inside].T))).min()) < 1e-10
-    centre, covariance = (z.mean(axis=0), np.atleast_2d(np.cov(z.T))) if flat else _reweighted(z, inside)
+    centre, covariance = (z.mean(axis=0), np.atleast_2d(np.cov(z.T))) if flat else _reweight(z, inside)
     return x.mean(axis=0) + centre * scale, covariance * np.multiply.outer(scale, scale)
 
 
@@ -212,7 +212,7 @@ def robust_distances(x: FloatArray, centre: FloatArray, covariance: FloatArray) 
     return out
 
 
-def _concentrated(z: FloatArray, rows: np.ndarray, half: int, steps: int) -> tuple[float, np.ndarray]:
+def _concentrate(z: FloatArray, rows: np.ndarray, half: int, steps: int) -> tuple[float, np.ndarray]:
     """The rows after some concentration steps, and the logarithm of the determinant of their covariance."""
     value = np.inf
     for _ in range(steps):
@@ -226,7 +226,7 @@ def _concentrated(z: FloatArray, rows: np.ndarray, half: int, steps: int) -> tup
     return value, rows
 
 
-def _reweighted(z: FloatArray, inside: np.ndarray) -> tuple[FloatArray, FloatArray]:
+def _reweight(z: FloatArray, inside: np.ndarray) -> tuple[FloatArray, FloatArray]:
     """Centre and covariance of all rows that are not outlying by those of the best half."""
     n, d = z.shape
     share = len(inside) / n
@@ -261,9 +261,9 @@ def linkability(table: Rows, original: Rows, control: Rows) -> AttackResult | No
         one, two = (nearest(people, table, half, NEIGHBOURS)[0] for half in halves)
         return int((one[:, :, None] == two[:, None, :]).any(axis=(1, 2)).sum())
 
-    found = Excess(joined(original), original.n, joined(control), control.n)
-    said = f"Joined by one of the {NEIGHBOURS} most similar records on both halves of the columns"
-    return result_of("linkability", LINKING, found, "", said)
+    excess = Excess(joined(original), original.n, joined(control), control.n)
+    sentence = f"Joined by one of the {NEIGHBOURS} most similar records on both halves of the columns"
+    return result_of("linkability", LINKING, excess, "", sentence)
 
 
 def inference(table: Rows, original: Rows, control: Rows, names: Sequence[str], secrets: Sequence[int]) -> AttackResult | None:
@@ -273,16 +273,16 @@ def inference(table: Rows, original: Rows, control: Rows, names: Sequence[str], 
     best: tuple[float, Excess, int] | None = None
     for j in secrets:
         known = [i for i in range(table.width) if i != j]
-        found = Excess(_told(table, original, known, j), original.n, _told(table, control, known, j), control.n)
-        low = found.interval[0]
+        excess = Excess(_count_told(table, original, known, j), original.n, _count_told(table, control, known, j), control.n)
+        low = excess.interval[0]
         if best is None or low > best[0]:
-            best = low, found, j
+            best = low, excess, j
     assert best is not None
     worst = f"column '{names[best[2]]}'"
     return result_of("inference", INFER, best[1], worst, f"The value of {worst} is inferred from the other columns")
 
 
-def _told(table: Rows, people: Rows, known: list[int], j: int) -> int:
+def _count_told(table: Rows, people: Rows, known: list[int], j: int) -> int:
     at = nearest(people, table, known)[0][:, 0]
     guess, truth = table.columns[j][at], people.columns[j]
     if table.is_number(j):

@@ -75,7 +75,7 @@ def exposed_people(
     sets = _sets(table)
     shadows = _Shadows(table.n, original, control, rng)
     best: tuple[float, int, int, int, list[int], str] = (1.0, 0, 0, min(original.n, MOST_PEOPLE), sets[0], "")
-    found: dict[int, tuple[float, list[int]]] = {}
+    exposed: dict[int, tuple[float, list[int]]] = {}
     for use in sets:
         sides = [_closeness(table, group, use, rng) for group in (original, control)]
         for (own, other), than in (
@@ -85,11 +85,11 @@ def exposed_people(
             for chance, many, others, people, how in _surplus(own, other, than):
                 best = min(best, (2 * len(sets) * chance, many, others, people, use, how))
             for row, ratio in zip(own.rows.tolist(), own.ratio.tolist(), strict=True):
-                found[row] = min(found.get(row, (ratio, use)), (ratio, use))
+                exposed[row] = min(exposed.get(row, (ratio, use)), (ratio, use))
     chance, many, others, people, use, how = best
     rate = max(0, many - others) / people
     verdict: Verdict = "broken" if chance < SURE else "warning" if chance < LIKELY else "holds"
-    where = "all columns" if len(use) == table.width else _listed([columns[j] for j in use])
+    where = "all columns" if len(use) == table.width else _list_names([columns[j] for j in use])
     sentence = f"Of {people:,} people no more have a record beside them than people who were not in the making of the table."
     if verdict != "holds":
         few = people < min(original.n, MOST_PEOPLE)
@@ -98,7 +98,7 @@ def exposed_people(
             f"{many:,} of {people:,} {who} have a published record that {how} {others:,} of as many people "
             f"who were not in it (by {where})."
         )
-    listed = listed_people([*found], [r for r, _ in found.values()], [[columns[j] for j in by] for _, by in found.values()])
+    listed = listed_people([*exposed], [r for r, _ in exposed.values()], [[columns[j] for j in by] for _, by in exposed.values()])
     return AttackResult("exposed people", QUESTION, rate, rate, rate, None, f"by {where}", verdict, sentence), listed
 
 
@@ -241,6 +241,6 @@ def _at_least(many: int, expected: float) -> float:
     return max(0.0, 1.0 - below)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{n}'" for n in names[:3])
     return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -100,9 +100,9 @@ def nearest(a: Rows, b: Rows, use: Sequence[int], count: int = 1) -> tuple[IntAr
     step = max(1, BLOCK // max(1, b.n))
     for start in range(0, a.n, step):
         part = distances(a.taken(np.arange(start, min(a.n, start + step))), b, use)
-        found = np.argsort(part, axis=1, kind="stable")[:, :count] if count > 1 else part.argmin(axis=1)[:, None]
-        places[start : start + len(part)] = found
-        far[start : start + len(part)] = np.take_along_axis(part, found, axis=1)
+        order = np.argsort(part, axis=1, kind="stable")[:, :count] if count > 1 else part.argmin(axis=1)[:, None]
+        places[start : start + len(part)] = order
+        far[start : start + len(part)] = np.take_along_axis(part, order, axis=1)
     return places, far
 
 
@@ -140,13 +140,13 @@ def closest_records(table: Rows, original: Rows, control: Rows, whole: tuple[Row
         f"{closer:,} of {decided:,} published records that are not equally far lie closer to the original; half are expected. "
         f"Median distance to the closest record: {_of(near, table)} from the original, {_of(far, table)} from the control group."
     )
-    found = AttackResult("closest records", CLOSER, rate, low, high, None, "", verdict, sentence)
+    result = AttackResult("closest records", CLOSER, rate, low, high, None, "", verdict, sentence)
     copies = Excess(copied(whole[0], original), whole[0].n, copied(whole[0], control), whole[0].n)
     held = result_of("copies", COPIED, copies, "", "Published records that equal a person's in every column")
     if held.verdict == "holds" and copies.successes and not copies.control:
         held = replace(held, verdict="warning")  # too few to be sure, but each is a person's own record
     everybody = f" Of all {whole[0].n:,} published records {copied(*whole):,} equal one of the original."
-    return found, replace(held, sentence=held.sentence + everybody)
+    return result, replace(held, sentence=held.sentence + everybody)
 
 
 def copied(table: Rows, original: Rows) -> int:

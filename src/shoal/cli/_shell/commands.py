@@ -66,7 +66,7 @@ def _format_options(command: Any, ctx: Any, formatter: Any) -> None:
     records = [(p, p.get_help_record(ctx)) for p in command.get_params(ctx)]
     shown = [(p, (plain_metavar(r[0], argument=p.param_type_name == "argument"), r[1])) for p, r in records if r is not None]
     options = [(p, r) for p, r in shown if p.param_type_name == "option"]
-    grouped = {} if (ctx.obj or {}).get(ALL) or len(options) <= SHORT else _grouped([p for p, _ in options])
+    grouped = {} if (ctx.obj or {}).get(ALL) or len(options) <= SHORT else _group_options([p for p, _ in options])
     named = {name for names in grouped.values() for name in names}
     arguments = [r for p, r in shown if p.param_type_name == "argument"]
     if arguments:
@@ -183,20 +183,20 @@ def indented(name: str) -> dict[str, list[str]]:
     from importlib import resources  # help alone needs them
 
     page = resources.files(__package__).joinpath(name).read_text("utf-8")
-    found: dict[str, list[str]] = {}
+    sections: dict[str, list[str]] = {}
     for line in page.splitlines():
         if line.startswith("  "):
-            found[next(reversed(found))].append(line.strip())
+            sections[next(reversed(sections))].append(line.strip())
         elif line:
-            found[line] = []
-    return found
+            sections[line] = []
+    return sections
 
 
-def _grouped(options: list[Any]) -> dict[str, list[str]]:
+def _group_options(options: list[Any]) -> dict[str, list[str]]:
     """The names of optional options, by the group that holds them; one alone makes no group."""
     mine = {name for p in options if not p.required for name in p.opts}
-    found = {group: [name for name in names if name in mine] for group, names in GROUPS.items()}
-    return {group: names for group, names in found.items() if len(names) > 1}
+    groups = {group: [name for name in names if name in mine] for group, names in GROUPS.items()}
+    return {group: names for group, names in groups.items() if len(names) > 1}
 
 
 LIMITS = "shoal.engines.core.limits"
@@ -235,5 +235,5 @@ def with_limit(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _helps(known: inspect.Signature) -> list[str]:
-    said = [m for p in known.parameters.values() for m in getattr(p.annotation, "__metadata__", ())]
-    return [getattr(m, "help", None) or "" for m in said]
+    notes = [m for p in known.parameters.values() for m in getattr(p.annotation, "__metadata__", ())]
+    return [getattr(m, "help", None) or "" for m in notes]

@@ -190,8 +190,8 @@ def _parameter(name: str, known: Parameter, option: Option) -> inspect.Parameter
         kind, default = kind | None, None
     flag = option.flag or "--" + name.strip("_").replace("_", "-")
     names = (f"{flag}/--no-{flag[2:]}",) if default is True else (flag, "-o") if flag == "--out" else tuple(flag.split())
-    told = typer.Option(*names, help=option.help, metavar=option.metavar, hidden=option.hidden, min=option.least)
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, told])
+    shown = typer.Option(*names, help=option.help, metavar=option.metavar, hidden=option.hidden, min=option.least)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown])
 
 
 def _kind(annotation: str) -> Any:

@@ -30,19 +30,19 @@ from shoal.version import __version__
 
 def print_error(error: ShoalError) -> None:
     """An error and its hint on a line each, for any names in them."""
-    for said in (f"{type(error).__name__}: {error.message}", *([f"  {error.hint}"] if error.hint else [])):
-        typer.echo(printable(said), err=True)
+    for line in (f"{type(error).__name__}: {error.message}", *([f"  {error.hint}"] if error.hint else [])):
+        typer.echo(printable(line), err=True)
 
 
 def fail(error: ShoalError, *, as_json: bool) -> int:
     """Tell a ShoalError; its exit code."""
     print_error(error)
     if as_json:
-        told = {"type": type(error).__name__, "message": error.message, "hint": error.hint, "exit_code": error.exit_code}
+        content = {"type": type(error).__name__, "message": error.message, "hint": error.hint, "exit_code": error.exit_code}
         offers = getattr(error, "alternatives", None)
         if offers is not None:  # columns, levels and counts: no data value
-            told["alternatives"] = [dataclasses.asdict(offer) for offer in offers]
-        _shared.put_json({"error": told})
+            content["alternatives"] = [dataclasses.asdict(offer) for offer in offers]
+        _shared.put_json({"error": content})
     return error.exit_code
 
 
@@ -54,8 +54,8 @@ def usage_errors() -> tuple[type[Exception], ...]:
 
 def fail_usage(error: Exception, *, as_json: bool) -> int:
     """Tell a mistake on the command line."""
-    said = error.format_message() if hasattr(error, "format_message") else str(error)
-    wrapped = UsageError(said, hint="Run the command with --help to see what it takes.")
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    wrapped = UsageError(message, hint="Run the command with --help to see what it takes.")
     return fail(wrapped, as_json=as_json)
 
 
@@ -120,13 +120,13 @@ def time_taken(started: float) -> str:
     >>> time_taken(time.perf_counter()).startswith("shoal ")
     True
     """
-    said = f"shoal {__version__}: {time.perf_counter() - started:.1f} s, {time.process_time():.1f} s of processor time"
+    line = f"shoal {__version__}: {time.perf_counter() - started:.1f} s, {time.process_time():.1f} s of processor time"
     try:
         import resource
     except ImportError:  # Windows
-        return f"{said}."
+        return f"{line}."
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return f"{said}, at most {peak / 1e6:,.0f} MB."
+    return f"{line}, at most {peak / 1e6:,.0f} MB."
 
 
 SETTABLE = ("memory", "format", "statement_timeout")
@@ -149,11 +149,11 @@ def read(command: str, environ: Mapping[str, str] = os.environ) -> tuple[dict[st
     page = _page(path) if path else {}
     common = {k: v for k, v in page.items() if not isinstance(v, dict)}
     own = page.get(command.split(" ")[0], {})
-    found = {key: _text(key, value) for key, value in {**common, **own}.items()}
-    sources = [f"{path.name} ({', '.join(found)})"] if path and found else []
+    settings = {key: _text(key, value) for key, value in {**common, **own}.items()}
+    sources = [f"{path.name} ({', '.join(settings)})"] if path and settings else []
     spoken = {k: environ[f"SHOAL_{k.upper()}"] for k in SETTABLE if environ.get(f"SHOAL_{k.upper()}")}
     sources += [f"SHOAL_{k.upper()}" for k in spoken]
-    return {**found, **spoken}, f"Settings from {', '.join(sources)}." if sources else ""
+    return {**settings, **spoken}, f"Settings from {', '.join(sources)}." if sources else ""
 
 
 def _page(path: Path) -> dict[str, Any]:

@@ -22,10 +22,10 @@ def names(text: str | None) -> tuple[str, ...]:
     if not text:
         return ()
     row = next(csv.reader([text], skipinitialspace=True))
-    found = tuple(n.strip() for n in row if n.strip())
-    if len(set(found)) != len(found):
+    listed = tuple(n.strip() for n in row if n.strip())
+    if len(set(listed)) != len(listed):
         raise UsageError("A column is named twice.", hint="Name each column once, separated by commas.")
-    return found
+    return listed
 
 
 def pairs_of(text: str | None, option: str) -> dict[str, str]:

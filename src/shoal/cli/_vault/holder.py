@@ -204,9 +204,9 @@ def check_backup(
     """Check a whole backup."""
     from shoal.protector.care.copies import check
 
-    found = check(file, shared.master_key(key_file, key_share))
+    backup = check(file, shared.master_key(key_file, key_share))
     shared.tell(
-        found.to_json(), f"Whole: {found.events} events, {found.rows:,} rows, generation {found.generation}.", as_json=json
+        backup.to_json(), f"Whole: {backup.events} events, {backup.rows:,} rows, generation {backup.generation}.", as_json=json
     )
 
 
@@ -277,10 +277,10 @@ def plan(
     if answers is None:
         shared.tell({"questions": needs.QUESTIONS}, needs.questionnaire().rstrip("\n"), as_json=json)
         return
-    found = needs.plan(_read_answers(answers))
-    rows = [(n.process, n.identity, n.use, n.command) for n in found]
+    needed = needs.plan(_read_answers(answers))
+    rows = [(n.process, n.identity, n.use, n.command) for n in needed]
     table = _shared.table_of("Where identity is needed", ("process", "identity", "what serves", "how"), rows)
-    shared.tell({"needs": [n.to_json() for n in found]}, table, as_json=json)
+    shared.tell({"needs": [n.to_json() for n in needed]}, table, as_json=json)
 
 
 def _read_answers(file: Path) -> dict[str, object]:

@@ -108,7 +108,7 @@ def honeytoken_withdraw(
     return {"domain": domain, "withdrawn": True}, "The honeytoken is withdrawn."
 
 
-def _verified(found: Any, _: Mapping[str, Any]) -> shared.Answer:
+def _say_verified(found: Any, _: Mapping[str, Any]) -> shared.Answer:
     shared.require_ok(found.ok, (*found.problems, *found.log.problems))
     return found.to_json(), f"All holds: {found.objects} objects, {found.log.events} events, rows whole."
 
@@ -205,9 +205,9 @@ def export(
 ) -> shared.Answer:
     """Export what a domain contains about a person: pseudonyms and reveals. Takes two people."""
     with shared.secret_file(out) as put:
-        found = shared.care_of(session).export(session, domain, shared.read_secret(identity_file))
-        put(jsonlib.dumps(found, ensure_ascii=False, indent=1))
-    details = {"pseudonyms": len(found["pseudonyms"]), "told": len(found["told"]), "out": str(out)}
+        exported = shared.care_of(session).export(session, domain, shared.read_secret(identity_file))
+        put(jsonlib.dumps(exported, ensure_ascii=False, indent=1))
+    details = {"pseudonyms": len(exported["pseudonyms"]), "told": len(exported["told"]), "out": str(out)}
     return details, f"{details['pseudonyms']} pseudonyms, told {details['told']} times: in {out}."
 
 
@@ -342,7 +342,7 @@ def actor_add(
     code_out: shared.CodeOut = None,
 ) -> shared.Answer:
     """Propose a person. After a second person confirms, the new one claims a token with both halves of the code."""
-    return _proposed(lambda: session.add_actor(name, role), code_out, {"actor": name, "roles": list(role)})
+    return _propose(lambda: session.add_actor(name, role), code_out, {"actor": name, "roles": list(role)})
 
 
 @shared.acting
@@ -372,10 +372,10 @@ def actor_token(
     """Propose another token for a person, for all or some roles and domains. It is claimed like the first."""
     expires = None if days is None else time.time() + days * 86400
     asked = {"scopes": scope or (), "domains": domain or (), "expires": expires}
-    return _proposed(lambda: session.issue_token(name, **asked), code_out, {"actor": name})
+    return _propose(lambda: session.issue_token(name, **asked), code_out, {"actor": name})
 
 
-def _proposed(propose: Callable[[], Any], code_out: Path | None, details: dict[str, Any]) -> shared.Answer:
+def _propose(propose: Callable[[], Any], code_out: Path | None, details: dict[str, Any]) -> shared.Answer:
     """Propose a change that enrols somebody; the owner's half of the code goes into a file."""
     if code_out is None:
         raise UsageError("--code-out is required, for your half of the enrolment code.", hint="Add --code-out FILE.")
@@ -386,7 +386,7 @@ def _proposed(propose: Callable[[], Any], code_out: Path | None, details: dict[s
     return {**details, "change": change.id, "code_file": str(code_out)}, words
 
 
-def _revoked(count: int, given: Mapping[str, Any]) -> shared.Answer:
+def _say_revoked(count: int, given: Mapping[str, Any]) -> shared.Answer:
     return {"actor": given["name"], "revoked": count}, f"{count} tokens revoked."
 
 
@@ -397,7 +397,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "actor add": actor_add,
     "actor grant": actor_grant,
     "actor token": actor_token,
-    "actor revoke": shared.derived("revoke_tokens", {"name": shared.Name}, _revoked),
+    "actor revoke": shared.derived("revoke_tokens", {"name": shared.Name}, _say_revoked),
     "rotate": rotate,
     "shred": shred,
     "limit": limit,
@@ -405,7 +405,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "honeytoken withdraw": honeytoken_withdraw,
     "time": _by_two("--correct", "Take the clock of this machine as the vault's time.", _time),
     "break-glass": break_glass,
-    "verify": shared.derived("verify", {}, _verified),
+    "verify": shared.derived("verify", {}, _say_verified),
     "checkpoint": checkpoint,
     "anchor": _by_two("--accept", "Take the present state as this machine's beginning.", _anchor),
     "witness": witness,

@@ -62,7 +62,7 @@ def _request_table(made: Any, _: Mapping[str, Any]) -> shared.Answer:
     return {"requests": [r.to_json() for r in made]}, _shared.table_of("Requests", heads, rows, right=(5,))
 
 
-def _decided(made: Any, _: Mapping[str, Any]) -> shared.Answer:
+def _say_decided(made: Any, _: Mapping[str, Any]) -> shared.Answer:
     return made.to_json(), f"{made.id} is {made.status}."
 
 
@@ -84,21 +84,21 @@ def reveal(
         for column in names(id):
             values_of(table, column)  # what is wrong with the table shows before the one reveal
     with shared.secret_file(out) as put:
-        found = session.reveal(request_id)
-        body: dict[str, Any] = {"request": found.request.id, "domain": found.request.domain}
-        body |= {"sealed": found.sealed} if found.sealed else {"identities": dict(found.identities)}
+        revealed = session.reveal(request_id)
+        body: dict[str, Any] = {"request": revealed.request.id, "domain": revealed.request.domain}
+        body |= {"sealed": revealed.sealed} if revealed.sealed else {"identities": dict(revealed.identities)}
         put(jsonlib.dumps(body, ensure_ascii=False, indent=1))
-    if found.sealed:
-        sealed = {"request": found.request.id, "records": found.request.records, "sealed": True, "out": str(out)}
+    if revealed.sealed:
+        sealed = {"request": revealed.request.id, "records": revealed.request.records, "sealed": True, "out": str(out)}
         return sealed, f"The answer is in {out}, sealed to your key: `shoal vault unseal {out}`. The log remembers it."
-    known = sum(v is not None for v in found.identities.values())
-    result = {"request": found.request.id, "records": len(found.identities), "known": known, "out": str(out)}
+    known = sum(v is not None for v in revealed.identities.values())
+    result = {"request": revealed.request.id, "records": len(revealed.identities), "known": known, "out": str(out)}
     if table is not None and table_out is not None:
-        result["rows"] = _named(table, table_out, id, found.identities)
-    return result, f"{known} of {len(found.identities)} identities in {out}. The log remembers it."
+        result["rows"] = _put_identities(table, table_out, id, revealed.identities)
+    return result, f"{known} of {len(revealed.identities)} identities in {out}. The log remembers it."
 
 
-def _named(table: str, out: Path, columns: str, identities: Mapping[str, str | None]) -> int:
+def _put_identities(table: str, out: Path, columns: str, identities: Mapping[str, str | None]) -> int:
     """A table with identities in place of the pseudonyms that were revealed; the others stay. The number of rows."""
     from shoal.protector.pseudonyms.tables import replace_in_table
 
@@ -137,9 +137,9 @@ def audit(
     care = shared.care_of(session)
     if segments is not None:
         written = archive.export(segments, functools.partial(care.log_segment, session))
-        found = archive.check(segments)
-        words = f"{len(written)} new segments in {segments}; {found.segments} hold {found.events} events."
-        return {"written": [file.name for file in written], **found.to_json()}, words
+        checked = archive.check(segments)
+        words = f"{len(written)} new segments in {segments}; {checked.segments} hold {checked.events} events."
+        return {"written": [file.name for file in written], **checked.to_json()}, words
     if verify or checkpoint is not None:
         anchors = [] if checkpoint is None else witness.read(checkpoint)
         verdict = care.verify_log(session, anchors=anchors, acknowledged=acknowledge)
@@ -182,10 +182,12 @@ def segments(
         by = f"Signed by {keys[0]}{f', the earlier one by {keys[1]}' if keys[1:] else ''}: compare with `shoal vault status`."
         shared.tell(signed, f"{words} {by}", as_json=json)
         return
-    found = archive.check(folder, keys=tuple(trust or ()))
-    shared.require_ok(found.ok, found.problems)
-    words = f"The segments hold: {found.segments} with {found.events} events of vault {found.vault[:8]}."
-    shared.tell(found.to_json(), f"{words} Signed by {', '.join(found.keys)}: compare with `shoal vault status`.", as_json=json)
+    checked = archive.check(folder, keys=tuple(trust or ()))
+    shared.require_ok(checked.ok, checked.problems)
+    words = f"The segments hold: {checked.segments} with {checked.events} events of vault {checked.vault[:8]}."
+    shared.tell(
+        checked.to_json(), f"{words} Signed by {', '.join(checked.keys)}: compare with `shoal vault status`.", as_json=json
+    )
 
 
 @shared.acting
@@ -200,9 +202,9 @@ def retire(
     """
     from shoal.protector.log import segments as archive
 
-    found = archive.check(folder)
-    shared.require_ok(found.ok, found.problems)
-    done = shared.care_of(session).retire_log(session, found.events, found.head)
+    checked = archive.check(folder)
+    shared.require_ok(checked.ok, checked.problems)
+    done = shared.care_of(session).retire_log(session, checked.events, checked.head)
     words = f"{done['events']:,} events left the database; {done['kept']:,} of them stay readable there, all of them in {folder}."
     return done, words
 
@@ -293,7 +295,7 @@ def _waiting_table(records: Any, _: Mapping[str, Any]) -> shared.Answer:
     return {"waiting": [one.to_json() for one in records]}, table
 
 
-def _matched(made: str, given: Mapping[str, Any]) -> shared.Answer:
+def _say_matched(made: str, given: Mapping[str, Any]) -> shared.Answer:
     number = given["number"].strip().upper()
     return {"number": number, "pseudonym": made}, f"{number} is decided: {made}."
 
@@ -350,7 +352,7 @@ def enrol(
         if secret is None or share_out is None:
             codes = [shared.read_secret(file) for file in code_file]
         else:
-            codes = [_unsealed(code_file[0], secret, share_out)]
+            codes = [_unseal_code(code_file[0], secret, share_out)]
         put(vault.enrol(*codes))
     return {"token_file": str(token_out)}, f"Your token is in {token_out}. Nobody else has it; the codes are used up."
 
@@ -397,7 +399,7 @@ def delegate(
     return {"action": action, "token_file": str(token_out)}, f"A token to {action} for {minutes:g} minutes is in {token_out}."
 
 
-def _unsealed(file: Path, secret: Path, share_out: Path) -> str:
+def _unseal_code(file: Path, secret: Path, share_out: Path) -> str:
     """The auditor's code from what `init` sealed to her; her share goes into its own file."""
     from shoal.protector.log.shares import opened_by
 
@@ -430,10 +432,10 @@ def unseal(
     from shoal.protector.crypto import recipients
 
     body = shared.read_json(sealed, "an answer of `shoal vault reveal`")
-    found = recipients.unseal(shared.read_secret(secret), str(body.get("sealed", "")), str(body.get("request", "")))
+    opened = recipients.unseal(shared.read_secret(secret), str(body.get("sealed", "")), str(body.get("request", "")))
     with shared.secret_file(out) as put:
-        put(json.dumps({"request": body["request"], "identities": found}, ensure_ascii=False, indent=1))
-    shared.tell({"records": len(found), "out": str(out)}, f"{len(found)} identities in {out}.", as_json=as_json)
+        put(json.dumps({"request": body["request"], "identities": opened}, ensure_ascii=False, indent=1))
+    shared.tell({"records": len(opened), "out": str(out)}, f"{len(opened)} identities in {out}.", as_json=as_json)
 
 
 _Everything = Annotated[bool, typer.Option("--all", help="Also those that are done or refused.")]
@@ -442,9 +444,9 @@ _Everything = Annotated[bool, typer.Option("--all", help="Also those that are do
 COMMANDS: dict[str, Callable[..., None]] = {
     "request": request,
     "requests": shared.derived("requests", {}, _request_table),
-    "approve": shared.derived("approve", {"request_id": Id, "digest": _Digest, "factor": shared.Factor}, _decided),
-    "deny": shared.derived("deny", {"request_id": Id}, _decided),
-    "withdraw": shared.derived("withdraw", {"request_id": Id}, _decided),
+    "approve": shared.derived("approve", {"request_id": Id, "digest": _Digest, "factor": shared.Factor}, _say_decided),
+    "deny": shared.derived("deny", {"request_id": Id}, _say_decided),
+    "withdraw": shared.derived("withdraw", {"request_id": Id}, _say_decided),
     "reveal": reveal,
     "audit": audit,
     "segments": segments,
@@ -468,7 +470,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
             "number": _WaitingNumber,
             "same_as": Annotated[str, typer.Option("--same-as", help="Pseudonym of the person, or `new`.")],
         },
-        _matched,
+        _say_matched,
     ),
     "changes": shared.derived("changes", {"everything": _Everything}, _change_table),
     "confirm": confirm,

@@ -332,12 +332,12 @@ def inline(data: Any) -> Iterator[exp.Expr]:
     selects = [exp.select(*[named(exp.convert(row[n]), n) for n in names]) for row in rows or [dict.fromkeys(names)]]
     if not rows:
         selects[0] = selects[0].where(exp.false())
-    yield exp.Subquery(this=_balanced(selects))
+    yield exp.Subquery(this=_balance(selects))
 
 
-def _balanced(selects: Sequence[exp.Select]) -> exp.Expr:
+def _balance(selects: Sequence[exp.Select]) -> exp.Expr:
     """UNION ALL as a balanced tree, so that long lists do not nest deeply."""
     if len(selects) == 1:
         return selects[0]
     half = len(selects) // 2
-    return exp.Union(this=_balanced(selects[:half]), expression=_balanced(selects[half:]), distinct=False)
+    return exp.Union(this=_balance(selects[:half]), expression=_balance(selects[half:]), distinct=False)

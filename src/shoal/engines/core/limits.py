@@ -33,8 +33,8 @@ def seconds_of(given: str | float) -> float:
     >>> seconds_of("500ms"), seconds_of(30), seconds_of("2min")
     (0.5, 30.0, 120.0)
     """
-    found = _TIME.fullmatch(str(given))
-    seconds = float(found[1]) * _UNITS[found[2] or "s"] if found else 0.0
+    match = _TIME.fullmatch(str(given))
+    seconds = float(match[1]) * _UNITS[match[2] or "s"] if match else 0.0
     if not 0.001 <= seconds <= 86_400 * 24:
         raise UsageError("the limit on statements is not a duration.", hint="Write 30s, 500ms, 5min or 1h.")
     return seconds

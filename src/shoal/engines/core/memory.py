@@ -37,10 +37,10 @@ def memory_of(given: str | int | None) -> int | None:
     """
     if given is None:
         return None
-    found = _WRITTEN.fullmatch(str(given))
-    if found is None:
+    match = _WRITTEN.fullmatch(str(given))
+    if match is None:
         raise UsageError("the memory is invalid.", hint="For example --memory 2GB or --memory 512MB.")
-    size = int(float(found.group(1)) * _UNITS[found.group(2).upper()])
+    size = int(float(match.group(1)) * _UNITS[match.group(2).upper()])
     if size < LEAST:
         raise UsageError(f"a memory of {shown(size)} is too small.", hint=f"The least is {shown(LEAST)}.")
     return size
@@ -56,14 +56,14 @@ OWN_GROUPS = Path("/proc/self/cgroup")
 
 def limit_of_process() -> int | None:
     """The bytes that the container (cgroup) or the process (``ulimit -d``, ``-v``) may take; None without a limit."""
-    found = []
+    limits = []
     try:
         for line in OWN_GROUPS.read_text().splitlines():
             _, controllers, own = line.split(":", 2)
             if controllers in ("", "memory"):
                 root, name = (GROUPS, "memory.max") if not controllers else (GROUPS / "memory", "memory.limit_in_bytes")
                 inner = root / own.lstrip("/")
-                found += [_limit_in(folder / name) for folder in (inner, *inner.parents) if folder.is_relative_to(root)]
+                limits += [_limit_in(folder / name) for folder in (inner, *inner.parents) if folder.is_relative_to(root)]
     except (OSError, ValueError):
         pass
     with suppress(ImportError):  # not on Windows
@@ -71,8 +71,8 @@ def limit_of_process() -> int | None:
 
         for kind, reserved in ((resource.RLIMIT_DATA, 0), (resource.RLIMIT_AS, RESERVED)):
             soft = resource.getrlimit(kind)[0]
-            found.append(None if soft == resource.RLIM_INFINITY else max(0, soft - reserved))
-    return min((limit for limit in found if limit is not None), default=None)
+            limits.append(None if soft == resource.RLIM_INFINITY else max(0, soft - reserved))
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _limit_in(file: Path) -> int | None:

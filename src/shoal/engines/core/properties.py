@@ -25,15 +25,15 @@ def described(
     missing_values: Mapping[str, Sequence[object]] | None = None,
 ) -> tuple[Column, ...]:
     """The columns with their settings; invalid settings are refused, without a value in the message."""
-    said = {**(scale or {}), **(order or {}), **(missing_values or {})}
-    for name in said:
+    properties = {**(scale or {}), **(order or {}), **(missing_values or {})}
+    for name in properties:
         schema.require(name)
     scales = {name: _scale(name, word) for name, word in (scale or {}).items()}
     orders = {name: _order(name, values) for name, values in (order or {}).items()}
     gone = {name: _spellings(name, values) for name, values in (missing_values or {}).items()}
     out = []
     for c in schema.columns:
-        if c.name not in said:
+        if c.name not in properties:
             out.append(c)
             continue
         placed = orders.get(c.name, c.order)
@@ -54,7 +54,7 @@ def without_spellings(engine: Engine, relation: Relation, new: Mapping[str, Sequ
     for c in relation.columns:
         value: exp.Expr = column_of(c.name, "r")
         if new.get(c.name):
-            test = _listed(engine, c, value, [text_of(v) for v in new[c.name]])
+            test = _is_listed(engine, c, value, [text_of(v) for v in new[c.name]])
             value = when(test, exp.Null(), value) if test is not None else value
         terms.append(named(value, c.name))
     terms += [named(column_of(n, "r"), n) for n in relation.in_sql[len(relation.columns) :]]
@@ -63,7 +63,7 @@ def without_spellings(engine: Engine, relation: Relation, new: Mapping[str, Sequ
     return replace(relation, query=query, reader=None)
 
 
-def _listed(engine: Engine, column: Column, value: exp.Expr, spelled: Sequence[str]) -> exp.Expr | None:
+def _is_listed(engine: Engine, column: Column, value: exp.Expr, spelled: Sequence[str]) -> exp.Expr | None:
     """Whether a value is one of the spellings; None where none of them can stand in the column."""
     if column.kind not in ("integer", "float", "decimal"):
         return exp.In(this=engine.text(value.copy(), column), expressions=[string(v) for v in spelled])
@@ -74,10 +74,10 @@ def _listed(engine: Engine, column: Column, value: exp.Expr, spelled: Sequence[s
 def _number(text: str) -> Decimal | None:
     """The number that a text writes; None for others, and for those that no column holds."""
     try:
-        found = Decimal(text.strip())
+        number = Decimal(text.strip())
     except InvalidOperation:
         return None
-    return found if found.is_finite() and abs(found.adjusted()) < LONGEST_NUMBER else None
+    return number if number.is_finite() and abs(number.adjusted()) < LONGEST_NUMBER else None
 
 
 def text_of(value: object) -> str:

@@ -93,8 +93,8 @@ def _marks_of(relation: Relation) -> Marks:
     marks = []
     for path in files_of(relation):
         try:
-            found = path.stat()
+            stat = path.stat()
         except OSError:
             raise changed() from None
-        marks.append((str(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino))
+        marks.append((str(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino))
     return tuple(marks)

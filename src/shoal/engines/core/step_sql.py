@@ -107,21 +107,21 @@ def shaped_columns(
 ) -> list[Shaped]:
     """Each column after its step, over ``s``; lookups stay until ``stack`` ends."""
     return [
-        _shaped(engine, relation.column(name), column(f"c{i}", "s"), through.get(name), f"m{i}", stack)
+        _shape(engine, relation.column(name), column(f"c{i}", "s"), through.get(name), f"m{i}", stack)
         for i, name in enumerate(names)
     ]
 
 
-def _shaped(engine: Engine, source: Column, value: exp.Expr, step: ExpressionStep | None, alias: str, stack: ExitStack) -> Shaped:
+def _shape(engine: Engine, source: Column, value: exp.Expr, step: ExpressionStep | None, alias: str, stack: ExitStack) -> Shaped:
     if step is None:
         return Shaped(source, value)
     step.check(source)
-    found = step.sql(engine, source, value, alias)
-    if found.lookup is None:
-        return Shaped(step.after(source), found.value)
-    relation = stack.enter_context(engine.mapping(found.lookup.table))
-    join = exp.Join(this=aliased(relation, alias), on=found.lookup.on, kind="LEFT")
-    return Shaped(step.after(source), found.value, join, found.lookup.gap)
+    expression = step.sql(engine, source, value, alias)
+    if expression.lookup is None:
+        return Shaped(step.after(source), expression.value)
+    relation = stack.enter_context(engine.mapping(expression.lookup.table))
+    join = exp.Join(this=aliased(relation, alias), on=expression.lookup.on, kind="LEFT")
+    return Shaped(step.after(source), expression.value, join, expression.lookup.gap)
 
 
 def shaped_from(terms: Sequence[exp.Expr], inner: exp.Expr, shaped: Sequence[Shaped]) -> exp.Select:
@@ -139,8 +139,8 @@ def check_gaps(engine: Engine, inner: exp.Select, shaped: Sequence[Shaped], name
         compared = item.join.args["on"].this  # what the map is asked for: text byte for byte
         different = exp.Count(this=exp.Distinct(expressions=[compared.copy()]))
         counted = [named(count_all(), "n"), named(different, "v")]
-        found = engine.fetch(shaped_from(counted, inner, [item]).where(item.gap.copy(), copy=False))
-        records, values = int(found["n"][0].as_py()), int(found["v"][0].as_py())
+        gaps = engine.fetch(shaped_from(counted, inner, [item]).where(item.gap.copy(), copy=False))
+        records, values = int(gaps["n"][0].as_py()), int(gaps["v"][0].as_py())
         if records:
             raise gap_error(name, values, records)
 

@@ -144,10 +144,10 @@ def with_durations(values: Any, wanted: Any) -> Any:
     except pa.ArrowNotImplementedError:
         if pa.types.is_string(values.type):  # a step took them as text
             raise
-        return pa.array([_counted(v, wanted) for v in values.to_pylist()], wanted)
+        return pa.array([_count_intervals(v, wanted) for v in values.to_pylist()], wanted)
 
 
-def _counted(value: Any, kind: Any) -> Any:
+def _count_intervals(value: Any, kind: Any) -> Any:
     """A nested value with its intervals as whole numbers in the unit of the type."""
     test = pa.types
     if value is None or not (test.is_duration(kind) or is_nested(kind)):
@@ -155,10 +155,10 @@ def _counted(value: Any, kind: Any) -> Any:
     if test.is_duration(kind):
         return in_unit(value, kind.unit)
     if test.is_struct(kind):
-        return {n: _counted(v, kind.field(n).type) for n, v in value.items()}
+        return {n: _count_intervals(v, kind.field(n).type) for n, v in value.items()}
     if test.is_map(kind):
-        return [(_counted(k, kind.key_type), _counted(v, kind.item_type)) for k, v in value]
-    return [_counted(v, kind.value_type) for v in value]
+        return [(_count_intervals(k, kind.key_type), _count_intervals(v, kind.item_type)) for k, v in value]
+    return [_count_intervals(v, kind.value_type) for v in value]
 
 
 def in_unit(interval: Any, unit: str) -> int:

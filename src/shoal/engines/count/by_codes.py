@@ -226,14 +226,14 @@ def count_by_codes(
         )
     work = _Work(coded, rows)
     alone = kept is None and len(requests) == 1 and not requests[0].sensitive and requests[0].unit is None
-    found: dict[int, ClassCounts] = {}
+    counted: dict[int, ClassCounts] = {}
     for i in sorted(
         range(len(requests)), key=lambda i: -len(requests[i].columns)
     ):  # fine ones first: coarse ones follow from them
-        found[i] = work.count(requests[i], last=alone)
+        counted[i] = work.count(requests[i], last=alone)
         if progress is not None:
-            progress(0.5 + 0.5 * len(found) / len(requests), "counting")
-    return [found[i] for i in range(len(requests))]
+            progress(0.5 + 0.5 * len(counted) / len(requests), "counting")
+    return [counted[i] for i in range(len(requests))]
 
 
 def read_codes(
@@ -379,7 +379,7 @@ def _one(engine: Engine, relation: Relation, request: CountRequest, progress: Pr
 
 def in_order(counts: ClassCounts, orders: Mapping[str, Sequence[str]]) -> ClassCounts:
     """The counts, with the order of their sensitive values; an order that lacks a value of its column is refused."""
-    found = {}
+    ordered = {}
     for name, sensitive in counts.sensitive.items():
         if name not in orders:
             continue
@@ -388,5 +388,5 @@ def in_order(counts: ClassCounts, orders: Mapping[str, Sequence[str]]) -> ClassC
         if lacking or len(set(order)) < len(order):
             what = f"lacks {len(lacking)} of its values" if lacking else "names a value twice"
             raise UsageError(f"the order of '{name}' {what}.", hint="List every value once, from low to high.", column=name)
-        found[name] = replace(sensitive, order=order)
-    return replace(counts, sensitive={**counts.sensitive, **found}) if found else counts
+        ordered[name] = replace(sensitive, order=order)
+    return replace(counts, sensitive={**counts.sensitive, **ordered}) if ordered else counts

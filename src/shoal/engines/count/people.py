@@ -63,7 +63,7 @@ def count_people(
     here = people > 0
     if not here.any():
         raise EmptyTableError("the table counts nobody.", hint="Check the column of counts.")
-    packed = [_used(codes[here], values) for codes, values in zip(wide.codes, wide.categories, strict=True)]
+    packed = [_drop_unused(codes[here], values) for codes, values in zip(wide.codes, wide.categories, strict=True)]
     own = packed[: len(columns)]
     grouping = group_codes([codes for codes, _ in own], n_rows=int(here.sum()))  # in the order of the classes
     inside = {}
@@ -72,17 +72,17 @@ def count_people(
         each, classes, value = sum_by(pairs.ids, people[here], pairs.n), grouping.ids[pairs.first], codes[pairs.first]
         places = np.lexsort((value, classes))
         inside[name] = SensitiveCounts(name, classes[places], value[places], each[places], values)
-    found = ClassCounts(
+    counts = ClassCounts(
         sum_by(grouping.ids, people[here], grouping.n),
         columns=tuple(columns),
         codes=[codes[grouping.first] for codes, _ in own],
         categories=tuple(values for _, values in own),
         sensitive=inside,
     )
-    return in_order(found, {c: order for c in sensitive if (order := table.schema[c].order)})
+    return in_order(counts, {c: order for c in sensitive if (order := table.schema[c].order)})
 
 
-def _used(codes: npt.NDArray[Any], values: Any) -> tuple[npt.NDArray[np.int32], Any]:
+def _drop_unused(codes: npt.NDArray[Any], values: Any) -> tuple[npt.NDArray[np.int32], Any]:
     """Codes and values without the values that nobody has."""
     used = np.unique(codes[codes >= 0])
     place = np.full(len(values) + 1, -1, np.int32)

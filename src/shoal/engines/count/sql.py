@@ -49,8 +49,8 @@ def distinct_and_missing(engine: Engine, relation: Relation, name: str) -> tuple
     inner = exp.select(named(key, "k")).from_(subquery(cleaned(engine, relation, [name]), "s"))
     different = exp.Count(this=exp.Distinct(expressions=[column("k", "p")]))
     counted = exp.select(named(different, "v"), named(count_all(), "n"), named(exp.Count(this=column("k", "p")), "f"))
-    found = engine.fetch(_from(counted, inner))
-    return int(found["v"][0].as_py()), int(found["n"][0].as_py()) - int(found["f"][0].as_py())
+    answer = engine.fetch(_from(counted, inner))
+    return int(answer["v"][0].as_py()), int(answer["n"][0].as_py()) - int(answer["f"][0].as_py())
 
 
 def about_classes(engine: Engine, relation: Relation, request: CountRequest) -> int:
@@ -69,8 +69,8 @@ def about_classes(engine: Engine, relation: Relation, request: CountRequest) -> 
             marks.append(named(engine.class_mark(whole), f"m{i}"))
         rows = shaped_from(marks, cleaned(engine, relation, names), shaped)
         about = [engine.about_distinct(column(f"m{i}", "p")) for i in range(len(marks))]
-        found = engine.fetch(_from(exp.select(*[named(a, f"n{i}") for i, a in enumerate(about)]), rows))
-    return max(int(found[name][0].as_py() or 0) for name in found.column_names)
+        answer = engine.fetch(_from(exp.select(*[named(a, f"n{i}") for i, a in enumerate(about)]), rows))
+    return max(int(answer[name][0].as_py() or 0) for name in answer.column_names)
 
 
 def class_sizes(engine: Engine, relation: Relation, columns: Sequence[str]) -> dict[int, int]:
@@ -80,8 +80,8 @@ def class_sizes(engine: Engine, relation: Relation, columns: Sequence[str]) -> d
     sizes = _from(exp.select(named(count_all(), "n")), rows)
     sizes = sizes.group_by(*[column(f"k{i}", "p") for i in range(len(columns))])
     counted = exp.select(column("n", "p"), named(count_all(), "m"))
-    found = engine.fetch(_from(counted, sizes).group_by(column("n", "p")))
-    return dict(sorted(zip(*(found[name].cast("int64").to_pylist() for name in ("n", "m")), strict=True)))
+    answer = engine.fetch(_from(counted, sizes).group_by(column("n", "p")))
+    return dict(sorted(zip(*(answer[name].cast("int64").to_pylist() for name in ("n", "m")), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class _Parts:
         else:
             table = self.fetch(self.grouped(more, keys, numbers))
         decoded = [self.engine.decode(table[k], c) for k, c in zip(keys, columns, strict=True)]
-        inside = {name: self.assembled(name, found, keys, columns) for name, found in pairs.items()}
+        inside = {name: self.assembled(name, pairs_of, keys, columns) for name, pairs_of in pairs.items()}
         n_people = self.all_people() if request.unit is not None else None
         once = None
         if n_people is not None and n_people != int(pc.sum(table["people"].cast("int64")).as_py() or 0):
@@ -181,8 +181,8 @@ class _Parts:
     def all_people(self) -> int:
         assert self.request.unit is not None
         query = self.grouped({"u": self.mark(self.request.unit)}, [], [named(people(column("u", "p")), "n")])
-        found = self.engine.fetch(query)["n"][0].as_py()
-        return int(found or 0)
+        number = self.engine.fetch(query)["n"][0].as_py()
+        return int(number or 0)
 
     def everybody(self) -> PeopleCounts:
         """Everybody once: the smallest class of each person and the set of all, counted in the engine."""
@@ -200,8 +200,8 @@ class _Parts:
         alike = _from(exp.select(column("smallest", "p"), named(_window([column("classes", "p")]), "alike")), people)
         groups = [column("smallest", "p"), column("alike", "p")]
         counted = _from(exp.select(*groups, named(count_all(), "n")), alike)
-        found = self.engine.fetch(counted.group_by(*[g.copy() for g in groups]))
-        numbers = [found[name].cast("int64").to_numpy() for name in ("smallest", "alike", "n")]
+        answer = self.engine.fetch(counted.group_by(*[g.copy() for g in groups]))
+        numbers = [answer[name].cast("int64").to_numpy() for name in ("smallest", "alike", "n")]
         order = np.lexsort(numbers[1::-1])
         return PeopleCounts(*(n[order] for n in numbers))
 
@@ -313,8 +313,8 @@ def _sensitive(name: str, part: Assembled, codes: Sequence[CodeArray], categorie
 
 def codes_in(values: Any, known: Any) -> CodeArray:
     """The position of each value among ``known`` (sorted, distinct); −1 for missing."""
-    found = pc.index_in(values, value_set=known)
-    return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)  # type: ignore[no-any-return]
+    places = pc.index_in(values, value_set=known)
+    return places.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)  # type: ignore[no-any-return]
 
 
 SHORT = 1 << 22

@@ -156,8 +156,8 @@ class DuckDB(Engine):
     def _mark(self) -> str | None:
         if self._file is None:
             return None
-        found = self._file.stat()
-        return f"duckdb {found.st_size} bytes, {found.st_mtime_ns} ns"
+        stat = self._file.stat()
+        return f"duckdb {stat.st_size} bytes, {stat.st_mtime_ns} ns"
 
     # -- schema -----------------------------------------------------------------------------------------------------
 
@@ -234,10 +234,10 @@ class DuckDB(Engine):
         return cursor
 
     def _error(self, error: BaseException, source: str) -> ShoalError:
-        found = translated(error, source)
-        if isinstance(found, LateTypeError) and self.explain_late is not None:
-            return self.explain_late(found.position)
-        return found
+        cause = translated(error, source)
+        if isinstance(cause, LateTypeError) and self.explain_late is not None:
+            return self.explain_late(cause.position)
+        return cause
 
     def fresh(self, prefix: str) -> str:
         self._names += 1
@@ -386,8 +386,8 @@ class DuckDB(Engine):
 
     def _first(self, sql: str, source: str) -> list[Any]:
         """The first column of a result."""
-        found: list[Any] = self.run_table(sql, source).column(0).to_pylist()
-        return found
+        values: list[Any] = self.run_table(sql, source).column(0).to_pylist()
+        return values
 
     def _writable(self) -> None:
         """Reopen a database file for writing; views over it are kept by name only, so this comes last."""

@@ -106,10 +106,10 @@ class LateTypeError(UnreadableError):
 def translated(error: BaseException, source: str) -> ShoalError:
     """Our own words for a driver's error: its text may hold data values, so only line and field numbers are taken from it."""
     words = str(error)
-    if found := _TYPE.search(words):
-        return LateTypeError("a column typed from a sample holds something else.", position=int(found.group(1)))
-    if found := _CSV_LINE.search(words):
-        return _csv_error(int(found.group(1)), words, source)
+    if match := _TYPE.search(words):
+        return LateTypeError("a column typed from a sample holds something else.", position=int(match.group(1)))
+    if match := _CSV_LINE.search(words):
+        return _csv_error(int(match.group(1)), words, source)
     if "state machine reached an invalid state" in words:
         return UnreadableError(
             f"'{source}' is not a regular CSV file: its lines end in different ways, or a quote stands where none may.",
@@ -117,8 +117,8 @@ def translated(error: BaseException, source: str) -> ShoalError:
         )
     if "not latin-1 encoded" in words:
         return UnreadableError(f"'{source}' is not valid in encoding 'latin-1'.", hint="Pass encoding='cp1252' or the right one.")
-    if found := _JSON_LINE.search(words):
-        line = int(found.group(1)) - 1  # DuckDB counts the line break before it
+    if match := _JSON_LINE.search(words):
+        line = int(match.group(1)) - 1  # DuckDB counts the line break before it
         return UnreadableError(f"line {line} of '{source}' is not JSON.", hint="Write one whole object per line.", line=line)
     kind = type(error).__name__
     if "different configuration" in words:
@@ -154,8 +154,8 @@ def stopped(error: BaseException) -> bool:
 
 
 def _csv_error(line: int, words: str, source: str) -> UnreadableError:
-    if found := _CSV_COLUMNS.search(words):
-        expected, seen = int(found.group(1)), int(found.group(2))
+    if match := _CSV_COLUMNS.search(words):
+        expected, seen = int(match.group(1)), int(match.group(2))
         return UnreadableError(
             f"line {line} of '{source}' has {seen} fields; {expected} were expected.",
             hint=UNEVEN,

@@ -112,9 +112,9 @@ def from_zip(path: Path, folder: Path) -> Path:
 
 def text_files(path: Path, endings: Sequence[str]) -> list[Path]:
     """Files with these endings in a folder or of a pattern, in the order of their names."""
-    found = path.rglob("*") if path.is_dir() else (Path(p) for p in glob.glob(str(path), recursive=True))
+    paths = path.rglob("*") if path.is_dir() else (Path(p) for p in glob.glob(str(path), recursive=True))
     return sorted(
-        p for p in found if p.is_file() and p.name.lower().endswith(tuple(endings)) and not p.name.startswith((".", "_"))
+        p for p in paths if p.is_file() and p.name.lower().endswith(tuple(endings)) and not p.name.startswith((".", "_"))
     )
 
 
@@ -199,10 +199,10 @@ def copied(place: Stored, folder: Path) -> Path:
 
     target = folder / (PurePosixPath(place.path).name or "table")
     with reading(place.shown):
-        found = place.system.get_file_info(place.path)
-        if found.type == fs.FileType.NotFound:
+        info = place.system.get_file_info(place.path)
+        if info.type == fs.FileType.NotFound:
             raise UnreadableError(f"'{place.shown}' does not exist.", hint="Check bucket and path.")
-        if found.type == fs.FileType.Directory:
+        if info.type == fs.FileType.Directory:
             target.mkdir()
             fs.copy_files(place.path, str(target), source_filesystem=place.system, destination_filesystem=fs.LocalFileSystem())
         else:

@@ -150,16 +150,16 @@ def _table_rows(
 ) -> tuple[list[str], list[Row], list[str], bool, Counter[str], int]:
     """Names, records, labels, whether there are names, what was set aside, and how many notes stand above the names."""
     header, skip = heading_line(options)
-    said = "skip" in options or skip > 0
-    rows = rows[max(0, skip - start) :] if said else rows
-    at = 0 if said else names_at(rows)
+    start_given = "skip" in options or skip > 0
+    rows = rows[max(0, skip - start) :] if start_given else rows
+    at = 0 if start_given else names_at(rows)
     above = sum(1 for r in rows[:at] if r)
     over, rows = rows[:at], rows[at:]
     held = [r for r in rows if r]
     if not held:
         raise UnreadableError(f"sheet '{sheet}' of '{path.name}' is empty.", hint="Its first row must hold the names.")
     width = max(map(len, held))
-    has_names = header is not False and (header or said or at > 0 or not first_is_record(held))
+    has_names = header is not False and (header or start_given or at > 0 or not first_is_record(held))
     labels: Row = ("",) * width
     if width == 1 and header is None and several_in_one([r[0] for r in held]):
         raise UnreadableError(
@@ -169,7 +169,7 @@ def _table_rows(
     ids = import_ids(held) if has_names and header is None else 0
     if ids:
         labels, held = held[1] if ids > 1 else labels, [held[0], *held[ids + 1 :]]
-    elif has_names and options.get("header") is None and not said and second_heading(held[: HEAD_ROWS + 2]):
+    elif has_names and options.get("header") is None and not start_given and second_heading(held[: HEAD_ROWS + 2]):
         labels, held = (held[0], held[1:]) if says_nothing(held[0]) else (held[1], [held[0], *held[2:]])
     first = held[0] if has_names else ()
     body = held[1:] if has_names else held

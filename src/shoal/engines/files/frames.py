@@ -82,12 +82,12 @@ def _for_duckdb(table: Any) -> Any:
 
 def _as_announced(table: Any, columns: Sequence[Column], source: str, hint: str) -> Any:
     """The table, if its columns have the kinds that its beginning showed; a column without any value fits every kind."""
-    for i, (column, found) in enumerate(zip(columns, columns_of(table.schema), strict=True)):
-        if column.kind == found.kind:
+    for i, (column, column_found) in enumerate(zip(columns, columns_of(table.schema), strict=True)):
+        if column.kind == column_found.kind:
             continue
-        if table.column(i).null_count < table.num_rows and not (column.kind == "float" and found.kind == "integer"):
+        if table.column(i).null_count < table.num_rows and not (column.kind == "float" and column_found.kind == "integer"):
             raise UnreadableError(
-                f"column '{column.name}' of '{source}' begins as {column.kind}, but holds {found.kind} further on.",
+                f"column '{column.name}' of '{source}' begins as {column.kind}, but holds {column_found.kind} further on.",
                 hint=hint.format(column=column.name) or "Make it one type.",
                 column=column.name,
             )

@@ -170,8 +170,8 @@ def _explain(engine: DuckDB, values: str, fields: Sequence[Field], source: str) 
         numbered = f"SELECT row_number() OVER () AS r, json, v FROM ({values})"  # noqa: S608
         misfits = [f"NOT {f.missing} AND {f.value} IS NULL" for f in fields]
         wrong = [*misfits, f"NOT ({_KNOWN})"][position]
-        found = engine.run_table(f"SELECT min(r) AS r, count(*) AS n FROM ({numbered}) WHERE {wrong}", source)  # noqa: S608
-        record, n = found["r"][0].as_py(), found["n"][0].as_py()
+        first = engine.run_table(f"SELECT min(r) AS r, count(*) AS n FROM ({numbered}) WHERE {wrong}", source)  # noqa: S608
+        record, n = first["r"][0].as_py(), first["n"][0].as_py()
         if position == len(fields):
             return _not_flat_object(record, n, source)
         name = fields[position].name

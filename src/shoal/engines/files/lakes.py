@@ -194,8 +194,8 @@ def open_iceberg(place: IcebergPlace, version: int | None) -> tuple[DuckDB, Rela
     if number is not None and table.snapshot_by_id(number) is None:
         raise UnreadableError(f"Iceberg table '{place.shown}' has no snapshot {number}.", hint="Check the number behind @.")
     scan = table.scan(snapshot_id=number)
-    found = _read(lambda: scan.projection().as_arrow(), cannot)
-    schema = pa.schema([pa.field(f.name, f.type) for f in found])
+    rows = _read(lambda: scan.projection().as_arrow(), cannot)
+    schema = pa.schema([pa.field(f.name, f.type) for f in rows])
     columns = with_stored(columns_of(schema), schema)
     shown = f"iceberg::{place.shown}@{number if number is not None else ''}"
     engine, relation = open_deferred(
@@ -244,21 +244,21 @@ def is_lake_source(source: str) -> bool:
 
 def open_lake_source(source: str, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     """``delta::PATH@12``: the table at a version; the newest without one."""
-    found = _SOURCE.fullmatch(source)
-    if found is None or not found[2]:
+    match = _SOURCE.fullmatch(source)
+    if match is None or not match[2]:
         raise UsageError("the source names no lake table.", hint="Write delta::FOLDER or delta::FOLDER@VERSION.")
-    version = None if found[3] is None else int(found[3])
-    if in_store(found[2]):
-        place = stored(found[2])
+    version = None if match[3] is None else int(match[3])
+    if in_store(match[2]):
+        place = stored(match[2])
         with reading(place.shown):
             kind = lake_in_store(place.system, place.path)
-        if kind is None or kind != found[1]:
-            raise _is_none(place.shown, found[1])
+        if kind is None or kind != match[1]:
+            raise _is_none(place.shown, match[1])
         return open_lake_of_store(place, kind, options, version)
-    path = Path(found[2])
-    if lake_of(path) != found[1]:
-        raise _is_none(str(path), found[1]) if path.exists() else UnreadableError(f"folder '{path}' does not exist.", hint=_LOG)
-    return open_lake(path, found[1], options, version)
+    path = Path(match[2])
+    if lake_of(path) != match[1]:
+        raise _is_none(str(path), match[1]) if path.exists() else UnreadableError(f"folder '{path}' does not exist.", hint=_LOG)
+    return open_lake(path, match[1], options, version)
 
 
 _LOG = "Name the folder that holds its log (_delta_log, metadata)."
@@ -279,17 +279,19 @@ def open_lake_of_store(place: Stored, kind: str, options: dict[str, Any], versio
     if place.scheme in ("abfs", "abfss"):
         raise UsageError("Iceberg tables in Azure's stores are not read.", hint="Name the table in Spark: spark::table.")
     host = place.host if place.scheme in ("hdfs", "viewfs") else None
-    return _checked(open_iceberg, IcebergPlace(place.system, place.path, place.shown, place.scheme, host), kind, options, version)
+    return _open_checked(
+        open_iceberg, IcebergPlace(place.system, place.path, place.shown, place.scheme, host), kind, options, version
+    )
 
 
 def open_lake(path: Path, kind: str, options: dict[str, Any], version: int | None = None) -> tuple[DuckDB, Relation]:
     """An engine and relation over a lake table of this machine at one version."""
     if kind == "delta":
-        return _checked(open_delta, path, kind, options, version)
-    return _checked(open_iceberg, in_folder(path), kind, options, version)
+        return _open_checked(open_delta, path, kind, options, version)
+    return _open_checked(open_iceberg, in_folder(path), kind, options, version)
 
 
-def _checked(open: Any, place: Any, kind: str, options: dict[str, Any], version: int | None) -> tuple[DuckDB, Relation]:
+def _open_checked(open: Any, place: Any, kind: str, options: dict[str, Any], version: int | None) -> tuple[DuckDB, Relation]:
     require_option(options, (), f"a {kind.capitalize()} table")
     engine, relation = open(place, version)
     try:

@@ -102,8 +102,8 @@ class Layout:
         again, rules = ((), False) if "notes" in kept else (self.again, self.rules)
         totals = (totals or options.get("totals") == "set-aside") and "totals" not in kept
         last = {place: sort for place, sort in last.items() if sort not in kept}
-        found = replace(self, totals=totals, again=again, rules=rules, groups=groups, last=last, doubtful={})
-        return replace(found, units=units and "units" not in kept)
+        layout = replace(self, totals=totals, again=again, rules=rules, groups=groups, last=last, doubtful={})
+        return replace(layout, units=units and "units" not in kept)
 
     def sort_of(self, row: Row, first: bool, place: int = 0) -> str:
         """The sort of a row that is not a record, empty for a record; ``place`` counts from the end, 0 where that is far."""
@@ -570,8 +570,8 @@ def repairs_of(
     if renamed:
         shown = ", ".join(f"'{old}' is '{new}'" for new, old in list(renamed.items())[:5]) + (", …" if len(renamed) > 5 else "")
         lines.append(f"Numbered doubled names: {shown}. Refuse them with --read rename_duplicates=false.")
-    found = {"set_aside": dict(aside), "renamed": dict(renamed), "plan": options, "repairs": lines}
-    return {name: value for name, value in found.items() if value}
+    repairs = {"set_aside": dict(aside), "renamed": dict(renamed), "plan": options, "repairs": lines}
+    return {name: value for name, value in repairs.items() if value}
 
 
 _IMPORT_ID = re.compile(r"\{['\"]ImportId['\"]")

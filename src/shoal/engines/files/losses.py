@@ -75,11 +75,11 @@ def pa_type(column: Column, test: Callable[[Any], bool]) -> bool:
     return column.stored is not None and bool(test(column.stored))
 
 
-def _stored(*tests: Callable[[Any], bool]) -> Test:
+def _is_stored_as(*tests: Callable[[Any], bool]) -> Test:
     return lambda c: any(pa_type(c, test) for test in tests)
 
 
-def _zoned(kind: Any) -> bool:
+def _has_zone(kind: Any) -> bool:
     return bool(pa.types.is_timestamp(kind) and kind.tz is not None)
 
 
@@ -106,7 +106,7 @@ def _not_of_stata(kind: Any) -> bool:
     return bool(pa.types.is_float32(kind) or pa.types.is_float16(kind) or (pa.types.is_integer(kind) and kind != pa.int32()))
 
 
-def _numbered(column: Column) -> bool:
+def _has_number_codes(column: Column) -> bool:
     return any(not isinstance(m, str) for m in column.user_missing) and not _plain_text(column)
 
 
@@ -135,7 +135,11 @@ RULES: tuple[tuple[Iterable[str], Test, str], ...] = (
         lambda c: bool(c.user_missing),
         "{format} cannot declare values missing: codes of {columns} are plain values there.",
     ),
-    (("stata",), _numbered, "Stata declares no numbers missing: codes of {columns} become letters (.a, .b …) with their labels."),
+    (
+        ("stata",),
+        _has_number_codes,
+        "Stata declares no numbers missing: codes of {columns} become letters (.a, .b …) with their labels.",
+    ),
     (
         ("spss",),
         lambda c: any(isinstance(m, str) and m.startswith(".") for m in c.user_missing),
@@ -149,23 +153,23 @@ RULES: tuple[tuple[Iterable[str], Test, str], ...] = (
     (_except("spss"), lambda c: bool(c.measure), "{format} has no measurement levels: those of {columns} are left out."),
     (("spss", "sas"), _foreign_form(percent=False), "Display formats of Stata are left out for {columns}."),
     (("stata",), _foreign_form(percent=True), "Display formats of SPSS and SAS are left out for {columns}."),
-    (("stata",), _stored(_not_of_stata), "Stata gets {columns} as long or double, not in the width of the source."),
-    (TEXT, _stored(_zoned), "{format} has no time zones: {columns} get the distance from UTC behind them (+02:00)."),
-    (PACKAGES, _stored(_zoned), "{format} has no time zones: {columns} are written as the clock there showed."),
-    (("parquet",), _stored(_whole_seconds), "Parquet counts no whole seconds: {columns} are written in milliseconds."),
+    (("stata",), _is_stored_as(_not_of_stata), "Stata gets {columns} as long or double, not in the width of the source."),
+    (TEXT, _is_stored_as(_has_zone), "{format} has no time zones: {columns} get the distance from UTC behind them (+02:00)."),
+    (PACKAGES, _is_stored_as(_has_zone), "{format} has no time zones: {columns} are written as the clock there showed."),
+    (("parquet",), _is_stored_as(_whole_seconds), "Parquet counts no whole seconds: {columns} are written in milliseconds."),
     (("excel",), _finer_than("s", "ms"), "Excel keeps moments to the millisecond: finer parts of {columns} are left out."),
     (("spss", "stata"), _finer_than("s", "ms"), "{format} keeps moments in doubles: {columns} may be off by two microseconds."),
     (("sas",), _finer_than("s", "ms", "us"), "{format} has no nanoseconds: {columns} are cut to microseconds."),
     (
         (*TEXT, *PACKAGES),
-        _stored(_fine_clock),
+        _is_stored_as(_fine_clock),
         "Times of day of {columns} are written to the microsecond: finer parts are left out.",
     ),
     (("excel",), lambda c: c.kind in MOMENTS, "Excel has no dates before 1900: such ones of {columns} are written as text."),
-    ((*TEXT, *PACKAGES), _stored(pa.types.is_duration), "{format} has no durations: {columns} are written in seconds."),
+    ((*TEXT, *PACKAGES), _is_stored_as(pa.types.is_duration), "{format} has no durations: {columns} are written in seconds."),
     (
         _except("parquet", "arrow", "jsonl"),
-        _stored(is_nested),
+        _is_stored_as(is_nested),
         "{format} has no nested values: {columns} are written as JSON text.",
     ),
     ((*TEXT, *PACKAGES), lambda c: c.kind == "binary", "{format} has no bytes: {columns} are written as hexadecimal digits."),

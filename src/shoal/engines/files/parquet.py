@@ -51,10 +51,10 @@ def open_parquet(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]
         return engine, replace(plain, reader=_reader(files, schema, folders))
     relation = engine.view(_reading(files, folders), str(path), files=len(files))
     stored = with_stored(relation.columns[: len(schema)], schema)
-    found = (*stored, *relation.columns[len(schema) :])
+    names = (*stored, *relation.columns[len(schema) :])
     unlike = [f.name for f, c in zip(columns_of(schema), stored, strict=True) if f.kind != c.kind]
     apart = tuple(dict.fromkeys([*relation.reads_as_text, *unlike]))  # Arrow has other forms of nested columns and of durations
-    return engine, replace(relation, columns=found, not_as_codes=apart, reader=_reader(files, schema, folders))
+    return engine, replace(relation, columns=names, not_as_codes=apart, reader=_reader(files, schema, folders))
 
 
 def _reader(files: Sequence[Path], schema: Any, folders: Mapping[str, Sequence[str | None]]) -> ParquetReader:
@@ -93,16 +93,16 @@ def _files(path: Path) -> list[Path]:
         return [path]
     root = path if path.is_dir() else Path(str(path)[: min(str(path).index(c) for c in WILDCARDS if c in str(path))]).parent
     if path.is_dir():
-        found = [p for p in path.rglob("*") if p.suffix.lower() in (".parquet", ".pq")]
+        files = [p for p in path.rglob("*") if p.suffix.lower() in (".parquet", ".pq")]
     else:
-        found = [Path(p) for p in glob.glob(str(path), recursive=True) if Path(p).is_file()]
-    found = [p for p in found if not any(part.startswith((".", "_")) for part in p.relative_to(root).parts)]
-    if not found:
+        files = [Path(p) for p in glob.glob(str(path), recursive=True) if Path(p).is_file()]
+    files = [p for p in files if not any(part.startswith((".", "_")) for part in p.relative_to(root).parts)]
+    if not files:
         raise UnreadableError(
             f"no Parquet or CSV file is found at '{path}'.",
             hint="A folder or pattern opens Parquet or CSV files; open other files one by one.",
         )
-    return sorted(found)
+    return sorted(files)
 
 
 def _schema(files: Sequence[Path], path: Path) -> Any:

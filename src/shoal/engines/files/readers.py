@@ -136,11 +136,11 @@ class ParquetReader:
                 if not inside:
                     rows = file.metadata.num_rows
                     for start in range(0, rows, size):
-                        yield [_repeated(above[n], min(size, rows - start)) for n in names]
+                        yield [_repeat(above[n], min(size, rows - start)) for n in names]
                     continue
                 for batch in file.iter_batches(batch_size=size, columns=inside, use_threads=True):
                     by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
-                    yield [_repeated(above[n], batch.num_rows) if n in above else by_name[n] for n in names]
+                    yield [_repeat(above[n], batch.num_rows) if n in above else by_name[n] for n in names]
 
 
 def expected_rows(engine: Engine, relation: Relation, progress: Progress | None) -> int:
@@ -153,5 +153,5 @@ def expected_rows(engine: Engine, relation: Relation, progress: Progress | None)
     return reader.likely if isinstance(reader, EngineReader) else int(reader.rows())
 
 
-def _repeated(value: str | None, rows: int) -> Any:
+def _repeat(value: str | None, rows: int) -> Any:
     return pa.repeat(pa.scalar(value, pa.string()), rows)

@@ -194,8 +194,8 @@ def cut_off(rows: Sequence[Row]) -> bool:
     >>> cut_off([["0.50", "1990-05-01"]]), cut_off([["Report", "2024"]]), cut_off([["1", "2", "3"]])
     (True, False, False)
     """
-    found = [[k for k in map(kind_of, r) if k] for r in rows if not numbers_columns(r)]
-    return any(len(kinds) > 1 and "text" not in kinds and "date" in kinds for kinds in found)
+    rows_kinds = [[k for k in map(kind_of, r) if k] for r in rows if not numbers_columns(r)]
+    return any(len(kinds) > 1 and "text" not in kinds and "date" in kinds for kinds in rows_kinds)
 
 
 def stacked(rows: Sequence[Row]) -> bool:

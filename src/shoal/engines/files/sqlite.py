@@ -140,7 +140,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
             connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # the transaction's state begins here
             yield connection
     except sqlite3.Error as error:
-        raise _translated(error, path) from None
+        raise _translate(error, path) from None
 
 
 def _go_on() -> int:
@@ -148,7 +148,7 @@ def _go_on() -> int:
     return 0
 
 
-def _translated(error: sqlite3.Error, path: Path) -> ShoalError:
+def _translate(error: sqlite3.Error, path: Path) -> ShoalError:
     """An error without SQLite's own message, which may contain values."""
     name, message = getattr(error, "sqlite_errorname", None) or "", str(error)
     if name.startswith("SQLITE_INTERRUPT"):
@@ -243,7 +243,7 @@ def _readings(connection: sqlite3.Connection, table: str, types: Mapping[str, st
         for name, asked in flags.items():
             facts = [next(answers) for _ in asked]
             requested = name in types
-            readings.append(_typed(name, types[name], facts) if requested else _by_cells(name, declared.get(name, ""), facts))
+            readings.append(_read_as(name, types[name], facts) if requested else _by_cells(name, declared.get(name, ""), facts))
     return readings
 
 
@@ -288,7 +288,7 @@ def _by_cells(name: str, declared: str, facts: Sequence[Any]) -> _Reading:
     return _Reading(name, "text" if kind == "mixed" else kind, _VALUES[kind].format(x=_identifier(name)))
 
 
-def _typed(name: str, kind: str, facts: Sequence[Any]) -> _Reading:
+def _read_as(name: str, kind: str, facts: Sequence[Any]) -> _Reading:
     """The reading of a column whose type was requested."""
     wrong, zero = facts
     if kind != "binary":

@@ -37,18 +37,18 @@ _READ_ONLY = {".por": ".sav", ".sas7bdat": ".xpt", ".xlsm": ".xlsx"}
 def output_format(path: Path, format: str | None) -> str:
     """The format asked for, or the one that the ending means."""
     last = ending(path)
-    found = format or ENDINGS.get(last)
-    if found not in FORMATS:
+    known = format or ENDINGS.get(last)
+    if known not in FORMATS:
         raise UsageError(
             f"cannot write '{path.name}': the format is not known.", hint=f"Pass format= one of: {', '.join(FORMATS)}."
         )
     if last in _READ_ONLY:
         raise UsageError(f"files ending in {last} can be read, not written.", hint=f"Name it with {_READ_ONLY[last]}.")
-    if asked(path) != "none" and found not in PACKABLE:
+    if asked(path) != "none" and known not in PACKABLE:
         raise UsageError(
-            f"'{path.name}' asks for a packed file, which {found} has no form of.", hint=f"Leave {path.suffix} out of its name."
+            f"'{path.name}' asks for a packed file, which {known} has no form of.", hint=f"Leave {path.suffix} out of its name."
         )
-    return found
+    return known
 
 
 def write_file(
@@ -108,13 +108,13 @@ def _parquet(path: Path, schema: Any, tables: Iterator[Any]) -> None:
     """With the Arrow schema beside Parquet's own, where only it can say the type: time zones, durations."""
     import pyarrow.parquet as pq  # brings file systems and TLS: text files need neither
 
-    told = any(_only_arrow(t) for t in schema.types)
-    if told:  # which would also say which texts came as dictionaries
+    arrow_only = any(_only_arrow(t) for t in schema.types)
+    if arrow_only:  # which would also say which texts came as dictionaries
         schema = pa.schema([(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in schema])
-    options = {"compression": "zstd", "store_schema": told, "write_batch_size": _at_once(schema)}
+    options = {"compression": "zstd", "store_schema": arrow_only, "write_batch_size": _at_once(schema)}
     with pq.ParquetWriter(path, schema.remove_metadata(), **options) as writer:
         for table in tables:
-            writer.write_table(table.cast(schema) if told else table, row_group_size=BLOCK_ROWS)
+            writer.write_table(table.cast(schema) if arrow_only else table, row_group_size=BLOCK_ROWS)
 
 
 def _at_once(schema: Any) -> int:

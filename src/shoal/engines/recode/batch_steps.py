@@ -78,7 +78,7 @@ def beside_codes(step: Any, table: Any, seed: int, declared: Declared) -> Any:
     hidden = without_codes(table, declared)
     if not step.splits_by_codes:
         return with_codes(step.run(hidden, seed), table, declared)
-    kinds = [_numbered(table.column(n), declared.get(n, ())) for n in step.columns]
+    kinds = [_number_codes(table.column(n), declared.get(n, ())) for n in step.columns]
     result = step.run(hidden, seed, kinds)
     for name, kind in zip(step.columns, kinds, strict=True):
         if name in declared:
@@ -86,7 +86,7 @@ def beside_codes(step: Any, table: Any, seed: int, declared: Declared) -> Any:
     return result
 
 
-def _numbered(values: Any, codes: tuple[object, ...]) -> Any:
+def _number_codes(values: Any, codes: tuple[object, ...]) -> Any:
     """0 for a value that is not a code, otherwise a number per code."""
     here = is_code(values, codes).to_numpy(zero_copy_only=False)
     kinds = canonical_text(values).dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -188,8 +188,8 @@ class Labels(ExpressionStep):
 
     @property
     def missing(self) -> str | None:
-        found: str | None = self.step.missing_label
-        return found
+        label: str | None = self.step.missing_label
+        return label
 
     def arrow(self, values: Any, column: Column) -> Any:
         texts = canonical_text(values).to_pylist()

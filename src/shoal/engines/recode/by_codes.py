@@ -139,8 +139,8 @@ def recode_by_codes(
     data = {n: whole[n] if n in whole else plain[n] for n in names}
     order = np.arange(records) if stays is None else np.flatnonzero(stays)
     if plan.shuffle:
-        order = order[_shuffled(data, names, order, plan.seed)]
-    changed = dict(zip(stepped, each(stepped, rows, lambda n: _changed(coded[n], ranked[n], stays)), strict=True))
+        order = order[_shuffle(data, names, order, plan.seed)]
+    changed = dict(zip(stepped, each(stepped, rows, lambda n: _count_changed(coded[n], ranked[n], stays)), strict=True))
     changed |= {n: classes.changed(n, stays) for n in mapped} if classes else {}
     columns = [ranked[n].column if n in ranked else relation.column(n) for n in names]
     columns = [mapped_column(relation.column(c.name), steps.get(c.name), class_map) if c.name in mapped else c for c in columns]
@@ -217,7 +217,7 @@ def _stays(
     if records == 0:
         return np.zeros(0, np.bool_)
     columns = [whole[n] for n in by]
-    grouping = _grouped(columns, records)
+    grouping = _group_rows(columns, records)
     if kept is not None:
         passes = _places(kept, by, columns, grouping.first) >= 0
     elif unit is not None:
@@ -247,7 +247,7 @@ def _places(table: Any, names: Sequence[str], columns: Sequence[_Ranks], first: 
     return at[groups.ids[: len(first)]] if rows else np.full(len(first), -1, np.int64)
 
 
-def _grouped(columns: Sequence[_Ranks], records: int) -> Grouping:
+def _group_rows(columns: Sequence[_Ranks], records: int) -> Grouping:
     """The rows by their ranks in these columns."""
     widths = [len(c.categories) + 1 for c in columns]
     words, spaces = [], []
@@ -271,7 +271,7 @@ class _ClassMap:
 
     @classmethod
     def of(cls, table: Any, names: Sequence[str], whole: Mapping[str, _Ranks], records: int) -> _ClassMap:
-        grouping = _grouped([whole[n] for n in names], records)
+        grouping = _group_rows([whole[n] for n in names], records)
         place = _places(table, names, [whole[n] for n in names], grouping.first)
         if (lost := int((place < 0)[grouping.ids].sum())) > 0:
             raise not_covered(lost)
@@ -293,7 +293,7 @@ class _ClassMap:
         return int(differs.sum() if stays is None else differs[stays].sum())
 
 
-def _shuffled(data: Mapping[str, Any], names: Sequence[str], rows: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
+def _shuffle(data: Mapping[str, Any], names: Sequence[str], rows: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
     """Positions in ``rows`` in a random order, by a keyed hash of the published content and the number of equal rows before."""
     hashes = start_hashes(len(rows), seed)
     for name in names:
@@ -312,7 +312,7 @@ def _shuffled(data: Mapping[str, Any], names: Sequence[str], rows: npt.NDArray[n
     return shuffled_order(hashes)
 
 
-def _changed(coded: CodedColumn, ranked: Ranked, stays: npt.NDArray[np.bool_] | None) -> int:
+def _count_changed(coded: CodedColumn, ranked: Ranked, stays: npt.NDArray[np.bool_] | None) -> int:
     """Published cells that differ from the original, counted per distinct value."""
     before, places = coded.distinct()
     differs = _differs(before, ranked)

@@ -75,15 +75,15 @@ class Job:
 
     def _add_up(self, rows: Rows) -> None:
         """Rows and flags, counted by the engine."""
-        found = self.engine.fetch(facts(rows))
-        self.written = int(found["n"][0].as_py())
-        self.flags = {f: int(found[f][0].as_py() or 0) for f in self.flags}
+        sums = self.engine.fetch(facts(rows))
+        self.written = int(sums["n"][0].as_py())
+        self.flags = {f: int(sums[f][0].as_py() or 0) for f in self.flags}
 
     def to_table(self, home: Engine, out: str) -> None:
         """A new table in the source's own database by CREATE TABLE AS, elsewhere by loading batches."""
         if self.rows is not None and self.engine is home and out.startswith("::") and home.creates_by_query:
             self._add_up(self.rows)
-            home.create_table(out[2:], _named(final(home, self.rows, self.plan), self.columns))
+            home.create_table(out[2:], _name_columns(final(home, self.rows, self.plan), self.columns))
             return
         target, name = (home, out[2:]) if out.startswith("::") else connect(out)
         with ExitStack() as stack:
@@ -129,7 +129,7 @@ class Job:
             self.progress(min(1.0, share), "writing")
 
 
-def _named(query: Any, columns: Sequence[Column]) -> Any:
+def _name_columns(query: Any, columns: Sequence[Column]) -> Any:
     """p0, p1 … under the columns' own names."""
     terms = [named(column(f"p{i}", "o"), c.name) for i, c in enumerate(columns)]
     ordered = query.copy()

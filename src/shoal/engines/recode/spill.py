@@ -40,7 +40,7 @@ def in_order(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[
     Rows of equal keys keep their order. Files are made in ``folder`` and are gone when the last row was given.
     """
     with tempfile.TemporaryDirectory(dir=folder) as own:  # two orders may be made at the same time
-        for table in _joined(_sorted(tables, Path(own), held, 64)):
+        for table in _join_tables(_sort(tables, Path(own), held, 64)):
             yield table.drop_columns([KEY])
 
 
@@ -65,11 +65,11 @@ def shuffled(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[
         return
     with tempfile.TemporaryDirectory(dir=folder) as own:
         rest = chain(waiting, tables)
-        alike = _joined(_sorted(rest, Path(own), held, 64))
-        yield from in_order(_own_keys(alike) if rows >= LONG_ROWS else _numbered(rest), folder, held)
+        alike = _join_tables(_sort(rest, Path(own), held, 64))
+        yield from in_order(_own_keys(alike) if rows >= LONG_ROWS else _number_repeats(rest), folder, held)
 
 
-def _numbered(tables: Iterator[Any]) -> Iterator[Any]:
+def _number_repeats(tables: Iterator[Any]) -> Iterator[Any]:
     """As :func:`_own_keys` of hashes in any order: how often each came before is held for all of them."""
     seen: Counter[int] = Counter()
     for table in tables:
@@ -92,7 +92,7 @@ def _own_keys(tables: Iterator[Any]) -> Iterator[Any]:
         yield _with_keys(table, own_keys(hashes, seen.before(hashes)))
 
 
-def _joined(tables: Iterator[Any]) -> Iterator[Any]:
+def _join_tables(tables: Iterator[Any]) -> Iterator[Any]:
     """The same rows in tables of about :data:`LEAST` rows or more: many small ones take longer."""
     waiting: list[Any] = []
     for table in tables:
@@ -104,7 +104,7 @@ def _joined(tables: Iterator[Any]) -> Iterator[Any]:
         yield pa.concat_tables(waiting).combine_chunks()
 
 
-def _sorted(tables: Iterator[Any], folder: Path, held: int, left: int) -> Iterator[Any]:
+def _sort(tables: Iterator[Any], folder: Path, held: int, left: int) -> Iterator[Any]:
     """Rows by the last ``left`` bits of their keys; the bits before are the same."""
     waiting: list[Any] = []
     size = rows = 0
@@ -124,7 +124,7 @@ def _sorted(tables: Iterator[Any], folder: Path, held: int, left: int) -> Iterat
 
 def _parts_sorted(parts: Iterator[_Part], folder: Path, held: int, left: int) -> Iterator[Any]:
     for part in parts:
-        yield from part.read() if part.alike else _sorted(part.read(), folder, held, left)
+        yield from part.read() if part.alike else _sort(part.read(), folder, held, left)
         part.remove()
 
 

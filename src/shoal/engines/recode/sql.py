@@ -206,7 +206,7 @@ def suppressed(engine: Engine, source: Published, plan: Plan, kept: Any, stack: 
         picked = select([column(n, "p") for n in (*everything, *flags)], subquery(source.query, "p"))
         picked.set("joins", [exp.Join(this=aliased(stays, "q"), on=on, kind="INNER")])
         return Rows(picked, source.columns, source.flagged, False)
-    return _blanked(engine, source, at, stays, on)
+    return _blank_small(engine, source, at, stays, on)
 
 
 def _staying(
@@ -233,7 +233,7 @@ def _staying(
     return exp.Subquery(this=grouped.having(enough, copy=False)), keys
 
 
-def _blanked(engine: Engine, source: Published, at: Sequence[int], stays: exp.Expr, on: exp.Expr) -> Rows:
+def _blank_small(engine: Engine, source: Published, at: Sequence[int], stays: exp.Expr, on: exp.Expr) -> Rows:
     """Every row, with the quasi-identifiers of small classes replaced by the suppression mark."""
     lost = is_null(column("here", "q"))
     marked = select([exp.Star(), named(exp.convert(1), "here")], aliased(stays, "r"))

@@ -278,12 +278,12 @@ def _own_seeds(plan: Plan, staged: Sequence[Step]) -> dict[int, int]:
     waiting, earlier = iter(staged), list[Step]()
     for step in plan.steps:
         if is_staged(step):
-            out[id(next(waiting))] = after(plan.seed, [_spelled(s) for s in earlier if {*s.columns} & {*step.columns}])
+            out[id(next(waiting))] = after(plan.seed, [_spell(s) for s in earlier if {*s.columns} & {*step.columns}])
         earlier.append(step)
     return out
 
 
-def _spelled(step: Step) -> str:
+def _spell(step: Step) -> str:
     return json.dumps((step.step if isinstance(step, Later) else step).to_json(), sort_keys=True)
 
 
@@ -298,8 +298,8 @@ class Groups:
         if kind_of(table.schema.field(original).type) not in (*NUMBERS, *MOMENTS):
             return
         here = pa.table({"p": canonical_text(table[group]), "o": table[original]})
-        found = pa.concat_tables([self._found, here]) if self._found.num_columns else here
-        least = found.group_by("p").aggregate([("o", "min")])
+        groups = pa.concat_tables([self._found, here]) if self._found.num_columns else here
+        least = groups.group_by("p").aggregate([("o", "min")])
         self._found = pa.table({"p": least["p"], "o": least["o_min"]})
 
     def in_order(self) -> tuple[str, ...]:

@@ -86,8 +86,8 @@ def _rescue(folder: Path) -> None:
 
 def keep_seed(path: Path, seed: int, output: str) -> None:
     """A private file with the seed of an output; never over another."""
-    said = {"format": PRIVATE_FORMAT, "note": NOTE, "output": output, "seed": seed}
-    write_private(path, json.dumps(said, indent=1) + "\n")
+    content = {"format": PRIVATE_FORMAT, "note": NOTE, "output": output, "seed": seed}
+    write_private(path, json.dumps(content, indent=1) + "\n")
 
 
 def read_seed(path: str | Path) -> int:
@@ -228,14 +228,14 @@ def recode(
     if progress is not None:
         progress(0.0, "reading")
     if not isinstance(target, Path):
-        return _write(run if target.startswith("::") else run.cut_on_batches(), target, drawn=_drawn(seeded, plan))
+        return _write(run if target.startswith("::") else run.cut_on_batches(), target, drawn=_drawn_seed(seeded, plan))
     labels = run.as_labels()
     if labels is not None:
         return _write_by_codes(run, labels, target, at_hand)
-    return _write(run.cut_on_batches(), target, drawn=_drawn(seeded, plan), parts=parts)
+    return _write(run.cut_on_batches(), target, drawn=_drawn_seed(seeded, plan), parts=parts)
 
 
-def _drawn(seeded: Plan, plan: Plan) -> int | None:
+def _drawn_seed(seeded: Plan, plan: Plan) -> int | None:
     return seeded.seed if seeded.seed != plan.seed else None
 
 

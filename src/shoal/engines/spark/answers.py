@@ -36,9 +36,9 @@ WIDTH = 24
 
 def shared_folder(spark: Any, url: str) -> Path | None:
     """A place that executors and driver both see, or None."""
-    said = os.environ.get("SHOAL_SPARK_STAGING")
-    if said is not None:
-        return Path(said)
+    folder = os.environ.get("SHOAL_SPARK_STAGING")
+    if folder is not None:
+        return Path(folder)
     if url.startswith("sc://") or not spark.sparkContext.master.startswith("local"):
         return None
     return Path(tempfile.gettempdir())
@@ -179,12 +179,12 @@ def rows_and_sum(engine: Engine, relation: Relation, names: Sequence[str], secre
     """Number of rows, and the sum of their HMACs modulo 2²⁵⁶."""
     inner, outer = pads(secret)
     with engine.mapping(pa.table({"i": [inner], "o": [outer]})) as keys:
-        found: Any = engine.fetch(_query(engine, relation, names, keys))
+        answer: Any = engine.fetch(_query(engine, relation, names, keys))
     total = 0
     for j, (_, _, after) in enumerate(pieces()):
-        low, high = (int(found[f"{half}{j}"][0].as_py() or 0) for half in "lh")
+        low, high = (int(answer[f"{half}{j}"][0].as_py() or 0) for half in "lh")
         total += (low + (high << HALF)) << after
-    return int(found["n"][0].as_py()), total % 2**256
+    return int(answer["n"][0].as_py()), total % 2**256
 
 
 def _query(engine: Engine, relation: Relation, names: Sequence[str], keys: exp.Expr) -> exp.Select:
@@ -196,7 +196,7 @@ def _query(engine: Engine, relation: Relation, names: Sequence[str], keys: exp.E
     halves = [f"SUM(c{j} & {2**HALF - 1}) AS l{j}, SUM(SHIFTRIGHT(c{j}, {HALF})) AS h{j}" for j in range(len(pieces()))]
     macs = f"SELECT {mac} AS h FROM {table} CROSS JOIN {pad} AS k"  # noqa: S608
     text = f"SELECT COUNT(*) AS n, {', '.join(halves)} FROM (SELECT {numbers} FROM ({macs}) AS m) AS p"  # noqa: S608
-    return _parsed(text)
+    return _parse(text)
 
 
 def _cell(text: str) -> str:
@@ -204,9 +204,9 @@ def _cell(text: str) -> str:
     return f"COALESCE(CONCAT('v', CAST(LENGTH({text}) AS STRING), ':', {text}), 'n')"
 
 
-def _parsed(text: str) -> exp.Select:
+def _parse(text: str) -> exp.Select:
     from sqlglot import parse_one
 
-    found = parse_one(text, dialect="spark")
-    assert isinstance(found, exp.Select)
-    return found
+    expression = parse_one(text, dialect="spark")
+    assert isinstance(expression, exp.Select)
+    return expression

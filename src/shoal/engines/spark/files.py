@@ -83,8 +83,8 @@ def marks_of(spark: Any, path: str) -> Marks:
     A frame keeps the list of files that it was made with. One that is gone since, or rewritten, shows here.
     """
     files = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(path)
-    found = files.selectExpr("path", "length", "unix_micros(modificationTime) AS changed").toArrow().to_pylist()
-    return tuple(sorted((f["path"], f["length"], f["changed"], _number(f["path"])) for f in found))
+    marks = files.selectExpr("path", "length", "unix_micros(modificationTime) AS changed").toArrow().to_pylist()
+    return tuple(sorted((f["path"], f["length"], f["changed"], _number(f["path"])) for f in marks))
 
 
 def _number(uri: str) -> int:
@@ -138,10 +138,10 @@ def write_parts(frame: Any, names: Sequence[str], folder: Path, parts: int) -> N
     for i in range(len(names)):
         frame = frame.withMetadata(f"p{i}", {})  # comments of the source would be written into the files
     kinds = {f.name: _WIDE.get(f.dataType.simpleString(), "") for f in frame.schema.fields}
-    terms = [f"{_cast(f'p{i}', kinds[f'p{i}'])} AS {_quoted(n)}" for i, n in enumerate(names)]
+    terms = [f"{_cast(f'p{i}', kinds[f'p{i}'])} AS {_quote(n)}" for i, n in enumerate(names)]
     terms.append(f"CAST(CONV(SUBSTRING(x, 1, 8), 16, 10) AS BIGINT) * {parts} DIV 4294967296 AS {cut}")
     rows = frame.selectExpr(*terms, f"x AS {mark}")
-    ordered = rows.repartition(parts, cut).sortWithinPartitions(cut, mark, *[_quoted(n) for n in names]).drop(mark)
+    ordered = rows.repartition(parts, cut).sortWithinPartitions(cut, mark, *[_quote(n) for n in names]).drop(mark)
     written = folder / "rows"
     writer = ordered.write.mode("overwrite").partitionBy(cut).options(compression="zstd", maxRecordsPerFile=0)
     writer.option("parquet.block.size", GROUP_BYTES).parquet(str(written))
@@ -156,10 +156,10 @@ def _gather(written: Path, cut: str, parts: int, folder: Path) -> None:
     """The files of the ranges, in their order, under plain names."""
     number = 0
     for i in range(parts):
-        found = sorted((written / f"{cut}={i}").glob("part-*.parquet"))
-        if len(found) > 1:
+        files = sorted((written / f"{cut}={i}").glob("part-*.parquet"))
+        if len(files) > 1:
             raise InternalError("Spark wrote a range of rows twice.")
-        for file in found:
+        for file in files:
             file.rename(folder / f"part-{number:05d}.parquet")
             number += 1
 
@@ -194,7 +194,7 @@ def _free(name: str, names: Sequence[str]) -> str:
     return name
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 

@@ -139,7 +139,7 @@ def session(master: str = "local[*]") -> Any:
         from pyspark.sql import SparkSession
 
         if master.startswith("sc://"):
-            return _connected(master)
+            return _find_connected(master)
         active = SparkSession.getActiveSession()
         if active is not None and (master == "local[*]" or active.sparkContext.master == master):
             return active
@@ -197,7 +197,7 @@ def _started(start: Callable[[], Any], master: str) -> Any:
         raise _no_answer(master) from None
 
 
-def _connected(master: str) -> Any:
+def _find_connected(master: str) -> Any:
     """The caller's active Spark Connect session if it is one to this very address, else one of ours for it."""
     from pyspark.sql.connect.session import SparkSession
 

@@ -170,11 +170,11 @@ def _years_at_school(facts: ColumnFacts) -> bool:
 
 def _answers(facts: ColumnFacts) -> bool:
     """Whether yes and no are among a few values: an answer about the thing, not its name."""
-    said = {folded(v.strip()) for v in facts.values}
-    return facts.kind == "text" and facts.distinct <= MOST_ANSWERS and bool(said & YES) and bool(said & NO)
+    answers = {folded(v.strip()) for v in facts.values}
+    return facts.kind == "text" and facts.distinct <= MOST_ANSWERS and bool(answers & YES) and bool(answers & NO)
 
 
-def _measured(facts: ColumnFacts) -> bool:
+def _is_measured(facts: ColumnFacts) -> bool:
     """Whether most values are numbers with at least three decimals, as measurements are and no code is."""
     looked = spread(facts.values)
     return facts.numbers is not None and 2 * sum(bool(_DECIMALS.search(v)) for v in looked) > len(looked)
@@ -187,7 +187,7 @@ def _no_dates(view: ColumnView) -> bool:
     return words and view.guess.scale is Scale.NOMINAL
 
 
-def _titled(facts: ColumnFacts) -> bool:
+def _has_titles(facts: ColumnFacts) -> bool:
     """Whether a form of address is among texts; codes may stand for one."""
     return facts.kind != "text" or any(
         folded(v.strip()).strip(".") in TITLES or len(v.strip()) < SHORTEST_WORD for v in facts.values
@@ -341,7 +341,7 @@ CHECKS: tuple[Check, ...] = (
         Decision(Role.DIRECT, "it numbers small groups of records, as those of one person", 0.6, "person_number", 18, Scale.ID),
     ),
     # PCS is a list of occupations in France and a score of health elsewhere
-    Check(("occupation", "facility", "group", "employment"), lambda view: _measured(view.facts)),
+    Check(("occupation", "facility", "group", "employment"), lambda view: _is_measured(view.facts)),
     Check(
         _ATTAINED,
         lambda view: view.guess.scale is not Scale.ORDERED and amounts(view.facts),
@@ -354,7 +354,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(("event_date",), lambda view: _no_dates(view)),
     Check(("facility", "industry"), lambda view: _answers(view.facts)),
-    Check(("title",), lambda view: _longer_than_titles(view.facts) or not _titled(view.facts)),
+    Check(("title",), lambda view: _longer_than_titles(view.facts) or not _has_titles(view.facts)),
     Check(
         ("facility",),
         lambda view: view.guess.scale is Scale.NUMBER and raw_words(view.facts.name)[-1:] == ("count",),

@@ -92,7 +92,7 @@ FEW_FOUND = 0.05
 
 def decide(view: ColumnView) -> Decision:
     """The role of one column: what its name and values say, unless it finds people by itself or names some in its texts."""
-    return by_cells(view, _by_count(view, _recognized(view)))
+    return by_cells(view, _by_count(view, _recognize(view)))
 
 
 OF_THINGS = ("record_number", "device", "url", "name", "text")
@@ -124,7 +124,7 @@ def _by_count(view: ColumnView, decision: Decision) -> Decision:
     return with_evidence(made, "shape")
 
 
-def _recognized(view: ColumnView) -> Decision:
+def _recognize(view: ColumnView) -> Decision:
     """What the first rule says that recognizes the column."""
     facts = view.facts
     if facts.distinct == 0:

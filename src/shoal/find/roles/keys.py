@@ -69,10 +69,12 @@ def drawn_key(facts: ColumnFacts) -> bool:
         return False
     looked = spread(facts.values, 500)
     mixed = sum(v.isalnum() and any(map(str.isdigit, v)) and any(map(str.isalpha, v)) for v in looked)
-    return len(set(map(len, looked))) == 1 and len(looked[0]) >= LONG + 1 and mixed >= SAME * len(looked) and not _shaped(looked)
+    return (
+        len(set(map(len, looked))) == 1 and len(looked[0]) >= LONG + 1 and mixed >= SAME * len(looked) and not _has_shape(looked)
+    )
 
 
-def _shaped(looked: Sequence[str]) -> bool:
+def _has_shape(looked: Sequence[str]) -> bool:
     """Whether letters and digits stand at the same places in more than a tenth of the codes."""
     shapes = Counter(re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", v)) for v in looked)
     return 10 * shapes.most_common(1)[0][1] > len(looked)

@@ -91,7 +91,20 @@ def identifier_class(facts: ColumnFacts, finding: ColumnFinding) -> Classed | No
     values = spread(facts.values)
     if not values or (facts.kind == "text" and test_codes(values)):
         return None
-    rules = (_formed, _certain, _dated, _zip, _aged, _years, _plates, _people, _found, _placed, _named, _numbered)
+    rules = (
+        _find_form,
+        _certain,
+        _find_dates,
+        _zip,
+        _find_ages,
+        _years,
+        _plates,
+        _people,
+        _find_direct,
+        _placed,
+        _find_by_name,
+        _find_long_numbers,
+    )
     return next((classed for rule in rules if (classed := rule(facts, values, finding)) is not None), None)
 
 
@@ -127,7 +140,7 @@ def _few(facts: ColumnFacts) -> bool:
     return facts.distinct <= FEW and facts.filled >= FEWEST_ROWS
 
 
-def _formed(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _find_form(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     """A form of identifier that most values have, by the finder."""
     if found.role is not Role.DIRECT or found.hipaa is None or not found.value_evidence or found.topic == "person_name":
         return None
@@ -144,7 +157,7 @@ def _certain(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Cla
     return Classed(form.item, "remove", "values", f"{_share(share)} of its different values are or hold {form.what}")
 
 
-def _dated(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _find_dates(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     """Dates finer than a year, in any spelling; parts of dates where the name says so."""
     kind: Kind = "birth" if found.topic == "birth_date" or words.says(facts.name, "birth", unless="not a birth date") else "date"
     if facts.kind in ("date", "timestamp", "time"):
@@ -188,7 +201,7 @@ def _unsaid(facts: ColumnFacts, found: ColumnFinding) -> bool:
     return opaque(facts.name) or (len(facts.name) <= 3 and not found.topic)
 
 
-def _aged(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _find_ages(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     if found.topic == "age" or words.aged(facts.name):
         if facts.kind == "boolean":
             return None
@@ -227,7 +240,7 @@ def _people(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Clas
     return None
 
 
-def _found(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _find_direct(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     """What the finder calls a direct identifier."""
     if found.role is not Role.DIRECT or found.hipaa is None:
         return None
@@ -245,8 +258,8 @@ def _placed(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Clas
     named = found.topic in ("place", "birth_place") or words.says(facts.name, "small place")
     if not named:
         return None
-    said = expanded(facts.name)
-    if as_large_as_a_state((*said, facts.name.casefold()), values):
+    name = expanded(facts.name)
+    if as_large_as_a_state((*name, facts.name.casefold()), values):
         return Classed(None, "", "values", "its name says a place, and its values are as large as states")
     letters = facts.distinct <= 3 and all(len(v) <= 2 and v.isalpha() for v in values)
     if letters or kinds_of_places(values) or facts.kind == "boolean" or words.says(facts.name, "measure or kind"):
@@ -256,7 +269,7 @@ def _placed(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Clas
     return Classed(2, "remove", "name", "its name says a place, and its values are not states")
 
 
-def _named(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _find_by_name(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     """Names of columns that the finder does not know, checked against the values."""
     item = words.item_of(facts.name)
     if item is None or facts.kind in ("boolean", "float", "decimal", "date", "timestamp"):
@@ -268,7 +281,7 @@ def _named(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Class
     return Classed(item, "remove", "name", f"its name says {HIPAA[item]}, and it has {facts.distinct:,} different values")
 
 
-def _numbered(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _find_long_numbers(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     """Long numbers of one length, under any name but that of a list of codes that they fit."""
     if facts.numbers is None or not long_numbers(facts) or coded(facts, values):
         return None

@@ -69,13 +69,13 @@ def too_old(labels: Iterable[str], *, per_year: float = 1.0) -> bool:
     """
     over = set()
     for label in set(labels):
-        found = reach(label)
-        if found is not None and found.high / per_year >= OLDEST + 1:
-            over.add((label, found))
+        age = reach(label)
+        if age is not None and age.high / per_year >= OLDEST + 1:
+            over.add((label, age))
     if not over:
         return False
-    (_, found), *others = over
-    return bool(others) or found.high / per_year < NOBODY or found.low / per_year > OLDEST + 1
+    (_, age), *others = over
+    return bool(others) or age.high / per_year < NOBODY or age.low / per_year > OLDEST + 1
 
 
 def too_long_ago(labels: Iterable[str], year: int) -> bool:
@@ -89,13 +89,13 @@ def too_long_ago(labels: Iterable[str], year: int) -> bool:
     last = year - OLDEST - 1
     over = set()
     for label in set(labels):
-        found = reach(label)
-        if found is not None and found.low <= last:
-            over.add((label, found))
+        reached = reach(label)
+        if reached is not None and reached.low <= last:
+            over.add((label, reached))
     if not over:
         return False
-    (_, found), *others = over
-    return bool(others) or found.low > 0 or found.high < last
+    (_, reached), *others = over
+    return bool(others) or reached.low > 0 or reached.high < last
 
 
 def fine_zip(labels: Iterable[str]) -> str:
@@ -164,11 +164,11 @@ def triples(kinds: Mapping[str, str]) -> list[tuple[str, str, str]]:
     events = [c for c in dated if c not in deaths]
     out = []
     for age in (c for c, kind in kinds.items() if kind == "age"):
-        said = _words(age) - _FILLERS
-        if said & _DEATH:
+        age_words = _words(age) - _FILLERS
+        if age_words & _DEATH:
             continue
-        named = [e for e in events if any(_alike(a, b) for a in said for b in _words(e) - _FILLERS)]
-        if not named and len(events) == 1 and not said:
+        named = [e for e in events if any(_alike(a, b) for a in age_words for b in _words(e) - _FILLERS)]
+        if not named and len(events) == 1 and not age_words:
             named = events
         out += [(age, event, death) for event in named for death in deaths]
     return out
@@ -181,8 +181,8 @@ def told(rows: Iterable[Sequence[object]]) -> bool:
     (False, True, False)
     """
     for age, event, death in rows:
-        found = _AGE.fullmatch(str(age))
+        match = _AGE.fullmatch(str(age))
         when, last = _YEAR.search(str(event)), _YEAR.search(str(death))
-        if found and when and last and int(float(found.group())) + int(last.group()) - int(when.group()) > OLDEST:
+        if match and when and last and int(float(match.group())) + int(last.group()) - int(when.group()) > OLDEST:
             return True
     return False

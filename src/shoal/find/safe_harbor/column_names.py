@@ -48,11 +48,11 @@ def item_of(name: str) -> int | None:
     >>> item_of("mrno"), item_of("car_reg"), item_of("sn"), item_of("mother"), item_of("mother_age"), item_of("systolic")
     (8, 12, 13, 1, None, None)
     """
-    found = set()
-    for said in {words_of(name), raw_words(name)}:
-        near = [p for word in said for p in _starting(word)]
-        found |= {item for item, pattern in near if found_in(said, pattern)}
-    return min(found, default=None)
+    items = set()
+    for way in {words_of(name), raw_words(name)}:
+        near = [p for word in way for p in _starting(word)]
+        items |= {item for item, pattern in near if found_in(way, pattern)}
+    return min(items, default=None)
 
 
 def says(name: str, section: str, *, unless: str = "") -> bool:
@@ -61,8 +61,8 @@ def says(name: str, section: str, *, unless: str = "") -> bool:
     >>> says("admit_dt", "date or event"), says("birth_weight", "birth", unless="not a birth date")
     (True, False)
     """
-    said = _all(name)
-    return bool(said & word_set(LIST, section)) and not (unless and said & word_set(LIST, unless))
+    name_words = _all(name)
+    return bool(name_words & word_set(LIST, section)) and not (unless and name_words & word_set(LIST, unless))
 
 
 def quantified(name: str) -> bool:
@@ -78,8 +78,8 @@ def part_of_date(name: str) -> int:
 
 def aged(name: str) -> bool:
     """Whether a name says years of age; ``years_of_service`` does not."""
-    said = set(words_of(name))
-    return bool(said & _AGES) and (bool(said & (_AGES - {"yrs", "years", "yo"})) or said <= _AGE_ONLY)
+    name_words = set(words_of(name))
+    return bool(name_words & _AGES) and (bool(name_words & (_AGES - {"yrs", "years", "yo"})) or name_words <= _AGE_ONLY)
 
 
 _PER_YEAR = {"month": 12.0, "day": 365.25, "week": 52.18}
@@ -91,8 +91,8 @@ def per_year(name: str) -> float:
     >>> per_year("age_months"), per_year("age")
     (12.0, 1.0)
     """
-    said = _all(name)
-    units = {tag for word, tag in tagged(LIST, "unit of age").items() if word in said}
+    name_words = _all(name)
+    units = {tag for word, tag in tagged(LIST, "unit of age").items() if word in name_words}
     return next((number for unit, number in _PER_YEAR.items() if unit in units), 1.0)
 
 
@@ -126,5 +126,5 @@ def kinds_of_places(values: Iterable[str]) -> bool:
     (True, False)
     """
     allowed = KINDS | {"or", "and", "area", "of"}
-    said = [set(re.split(r"[^a-z]+", folded(v))) - {""} for v in values]
-    return all(words and words <= allowed for words in said)
+    word_sets = [set(re.split(r"[^a-z]+", folded(v))) - {""} for v in values]
+    return all(words and words <= allowed for words in word_sets)

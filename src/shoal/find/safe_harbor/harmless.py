@@ -122,12 +122,12 @@ def _verhoeff(code: str) -> bool:
     >>> _verhoeff("22298006"), _verhoeff("22298007")
     (True, False)
     """
-    found = 0
+    check = 0
     for i, digit in enumerate(map(int, reversed(code))):
         for _ in range(i % 8):
             digit = _TURN[digit]
-        found = _times(found, digit)
-    return found == 0
+        check = _times(check, digit)
+    return check == 0
 
 
 def _times(a: int, b: int) -> int:
@@ -179,19 +179,19 @@ def harmless(facts: ColumnFacts, values: Sequence[str]) -> str:
         return coded(facts, values) or _number(facts)
     if test_codes(values):
         return "its values are codes of tests (LOINC) with their check digits"
-    return _worded(facts, values) or coded(facts, values) or _number(facts) or _bands(facts, values) or _vocabulary(facts)
+    return _explain_words(facts, values) or coded(facts, values) or _number(facts) or _bands(facts, values) or _vocabulary(facts)
 
 
-def _worded(facts: ColumnFacts, values: Sequence[str]) -> str:
+def _explain_words(facts: ColumnFacts, values: Sequence[str]) -> str:
     known = facts.numbers is None and len(values) <= MOST_WORDS and all(map(known_text, values))
     return "its values are words that Shoal knows, and name nobody" if known else ""
 
 
 def coded(facts: ColumnFacts, values: Sequence[str]) -> str:
     """Codes of a list that the name announces; every value must be one, or a known word such as "unknown"."""
-    said = {*raw_words(facts.name), *words_of(facts.name)}
+    name_words = {*raw_words(facts.name), *words_of(facts.name)}
     for codes in CODE_LISTS:
-        if codes.words & said:
+        if codes.words & name_words:
             bare = [v.strip() for v in values if not v.strip().isalpha() or not known_text(v)]
             fit = bool(bare) and all(codes.form.fullmatch(v) and codes.check(v) for v in bare) and not _like_ages(facts)
             return f"its name says codes of {codes.what}, and its values have their form" if fit else ""
@@ -227,16 +227,16 @@ def _number(facts: ColumnFacts) -> str:
     if facts.whole and facts.distinct == 2 and 0 <= numbers.min() <= numbers.max() <= 2:
         return "it has two values, as yes and no have"
     topic, size = _topic(facts), float(np.max(np.abs(numbers)))
-    counted, said = words.says(facts.name, "amount"), words.quantified(facts.name)
+    counted, quantity = words.says(facts.name, "amount"), words.quantified(facts.name)
     money = topic is not None and topic.about == "money"
     if _may_identify(facts, money or counted):
         return ""
-    if topic is not None and topic.scale != "number" and not said and not counted:
+    if topic is not None and topic.scale != "number" and not quantity and not counted:
         coded = facts.whole and numbers.min() >= -9 and size <= MOST_CODES and facts.distinct <= MOST_KINDS
         return f"its name says {topic.says}, and its values are few codes" if coded else ""
     if topic is not None or counted:
         return f"its name says {topic.says if topic else 'an amount or count'}, and its values are measured numbers"
-    if said:
+    if quantity:
         limit = MOST_YEARS if words.says(facts.name, "year") else 10_000
         return "its name says how much or how many, and its values are small numbers" if size <= limit else ""
     return ""
@@ -266,9 +266,9 @@ _BAND = Pattern(r"[\s\d.,()\[\]<>=≤≥+*–-]+")
 
 def _bands(facts: ColumnFacts, values: Sequence[str]) -> str:
     """Bands of a number whose name says a measure."""
-    said = words.quantified(facts.name) or words.says(facts.name, "amount") or _topic(facts) is not None
+    quantity = words.quantified(facts.name) or words.says(facts.name, "amount") or _topic(facts) is not None
     short = all(len(n) < LONG for v in values for n in re.findall(r"\d+", v))
-    if said and short and len(values) <= MOST_WORDS and all(_BAND.fullmatch(v) or known_text(v) for v in values):
+    if quantity and short and len(values) <= MOST_WORDS and all(_BAND.fullmatch(v) or known_text(v) for v in values):
         return "its name says a measure, and its values are bands of numbers"
     return ""
 
@@ -280,8 +280,8 @@ _ODD = Pattern(r"\d{4}|@|//|www\.|\d\D+\d+\D+\d|\b(?=\w*\d)(?=\w*[^\W\d])\w{7,}"
 def _vocabulary(facts: ColumnFacts) -> str:
     """A small closed vocabulary under a name that says what it is: every text of unknown words is shared by several rows."""
     topic = _topic(facts)
-    said = f"its name says {topic.says}" if topic else "its name says a kind" if words.says(facts.name, "kind") else ""
-    if not said or facts.distinct > MOST_WORDS or facts.distinct != len(facts.counts):
+    reason = f"its name says {topic.says}" if topic else "its name says a kind" if words.says(facts.name, "kind") else ""
+    if not reason or facts.distinct > MOST_WORDS or facts.distinct != len(facts.counts):
         return ""
     some_known = sum(any(len(w) > 2 and known_text(w) for w in re.split(r"[\W_]+", v)) for v in facts.values)
     if some_known < KNOWN_SHARE * facts.distinct:
@@ -293,4 +293,4 @@ def _vocabulary(facts: ColumnFacts) -> str:
         odd = _ODD.search(value) or holds_name(value) or old_age(_parts(value))
         if rows < SHARED_BY or odd or capital or len(value.split()) > 6:
             return ""
-    return f"{said}, and its values are a small vocabulary that rows share"
+    return f"{reason}, and its values are a small vocabulary that rows share"

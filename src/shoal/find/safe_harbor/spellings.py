@@ -99,9 +99,9 @@ _TELLING = Pattern(r"[\d@:]|www")
 
 def certain_in(values: Sequence[str]) -> tuple[Inside, float] | None:
     """The first certain form that a value has, with the share of values that have it; None where none has one."""
-    told = [_certain_forms(v) for v in values if _TELLING.search(v)]
+    parts = [_certain_forms(v) for v in values if _TELLING.search(v)]
     for place, form in enumerate(CERTAIN):
-        n = sum(place in forms for forms in told)
+        n = sum(place in forms for forms in parts)
         if n and n >= form.least * len(values):
             return form, n / len(values)
     return None

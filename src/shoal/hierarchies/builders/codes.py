@@ -205,12 +205,12 @@ def edition_of(texts: Sequence[str]) -> Literal["icd10", "icd9"] | None:
 def _three(text: str, edition: str) -> str | None:
     plain = text.strip().upper()
     if edition == "icd10":
-        found = _ICD10.fullmatch(plain)
-        return "".join(found.groups()) if found else None
-    found = _ICD9.fullmatch(plain)
-    if found is None:
+        match = _ICD10.fullmatch(plain)
+        return "".join(match.groups()) if match else None
+    match = _ICD9.fullmatch(plain)
+    if match is None:
         return None
-    head = found.group(1)
+    head = match.group(1)
     return head if head[0] in "VE" else head.zfill(3)
 
 

@@ -85,8 +85,8 @@ class Dates(Rule):
 
     def labels(self, column: str, texts: Sequence[str], level: int) -> list[str | None]:
         days = [iso_text(t, self.form) for t in texts]
-        found = evaluate(self._period(column, level, None), days).texts()
-        return [label if _ISO.fullmatch(day) else None for day, label in zip(days, found, strict=True)]
+        texts_of = evaluate(self._period(column, level, None), days).texts()
+        return [label if _ISO.fullmatch(day) else None for day, label in zip(days, texts_of, strict=True)]
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
         if self.form or self.on_text:
@@ -166,8 +166,8 @@ def form_of(texts: Sequence[str]) -> str:
     ('iso', 'ymd', 'dmy', 'year last', '')
     """
     for form, pattern in _FORMS.items():
-        found = [pattern.fullmatch(t) for t in texts]
-        parts = [(int(m[1]), int(m[2])) if form == "year last" else (int(m[3]), int(m[2])) for m in found if m]
+        matches = [pattern.fullmatch(t) for t in texts]
+        parts = [(int(m[1]), int(m[2])) if form == "year last" else (int(m[3]), int(m[2])) for m in matches if m]
         if len(parts) < len(texts) or not all(1 <= max(p) <= 31 and 1 <= min(p) <= 12 for p in parts):
             continue
         if form != "year last":
@@ -188,10 +188,10 @@ def iso_text(text: str, form: str) -> str:
     """
     if not form:
         return f"{text[:11]}0{text[11:]}" if text[12:13] == ":" else text  # 8:30 is 08:30
-    found = _FORMS["ymd" if form == "ymd" else "year last"].fullmatch(text)
-    if found is None:
+    match = _FORMS["ymd" if form == "ymd" else "year last"].fullmatch(text)
+    if match is None:
         return text
-    one, two, three = found[1], found[2], found[3]
+    one, two, three = match[1], match[2], match[3]
     if form == "ymd":
         return f"{one}-{two}-{three}"
     day, month = (two, one) if form == "mdy" else (one, two)

@@ -45,8 +45,8 @@ class Apart(Rule):
     @classmethod
     def of(cls, rule: Rule, codes: Sequence[str]) -> Apart:
         text = json.dumps(rule.to_json(), ensure_ascii=False, sort_keys=True)
-        said = "1 code for missing values stays apart" if len(codes) == 1 else f"{len(codes)} codes for missing values stay apart"
-        why = f"{rule.why}; {said}".removeprefix("; ")
+        note = "1 code for missing values stays apart" if len(codes) == 1 else f"{len(codes)} codes for missing values stay apart"
+        why = f"{rule.why}; {note}".removeprefix("; ")
         return cls(text, tuple(codes), why=why)
 
     @classmethod
@@ -66,9 +66,9 @@ class Apart(Rule):
         if not codes or not rest:
             return rule.fit(column, values, counts)
         sizes = dict(zip(texts, counts_of(texts, counts).tolist(), strict=True))
-        found = rule.fit(column, rest, [sizes[t] for t in rest])
-        cuts = found.inner and isinstance(found._inner_step(column, 1, None), Cut | Prefix)
-        return cls.of(found, codes) if cuts else rule.fit(column, values, counts)
+        own = rule.fit(column, rest, [sizes[t] for t in rest])
+        cuts = own.inner and isinstance(own._inner_step(column, 1, None), Cut | Prefix)
+        return cls.of(own, codes) if cuts else rule.fit(column, values, counts)
 
     @cached_property
     def _rule(self) -> Rule:
@@ -80,8 +80,8 @@ class Apart(Rule):
         return self._rule.inner
 
     def labels(self, column: str, texts: Sequence[str], level: int) -> list[str | None]:
-        found = iter(self._rule.labels(column, [t for t in texts if t not in self.codes], level))
-        return [t if t in self.codes else next(found) for t in texts]
+        others = iter(self._rule.labels(column, [t for t in texts if t not in self.codes], level))
+        return [t if t in self.codes else next(others) for t in texts]
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
         return Generalize.of(column, self, level, missing_label=missing_label)

@@ -57,16 +57,16 @@ def band_of(text: str) -> Band | None:
     (True, True)
     """
     plain = text.strip()
-    if found := _BETWEEN.fullmatch(plain):
-        low, high = _value(found["low"]), _value(found["high"])
+    if match := _BETWEEN.fullmatch(plain):
+        low, high = _value(match["low"]), _value(match["high"])
         if low <= high:
-            return Band(low, high, plain, found["low"], found["high"], found["before"], found["middle"], found["after"])
+            return Band(low, high, plain, match["low"], match["high"], match["before"], match["middle"], match["after"])
         return None
-    if found := _BELOW.fullmatch(plain):
-        return Band(None, _value(found["high"]), plain, "", found["high"], found["before"], "", found["after"])
-    found = _FROM.fullmatch(plain)
-    if found and (found["before"].strip("$€£ ") or _OPEN_WORDS.search(found["after"])):
-        return Band(_value(found["low"]), None, plain, found["low"], "", found["before"], "", found["after"])
+    if match := _BELOW.fullmatch(plain):
+        return Band(None, _value(match["high"]), plain, "", match["high"], match["before"], "", match["after"])
+    match = _FROM.fullmatch(plain)
+    if match and (match["before"].strip("$€£ ") or _OPEN_WORDS.search(match["after"])):
+        return Band(_value(match["low"]), None, plain, match["low"], "", match["before"], "", match["after"])
     return None
 
 
@@ -156,12 +156,12 @@ class Spelling:
         >>> Spelling.of(["3.250 kg", "4 kg"]) is None
         True
         """
-        found = [m for t in texts if (m := _WRITTEN.fullmatch(t.strip())) is not None]
-        around = Counter((m["before"] or "", (m["after"] or "").rstrip()) for m in found)
+        matches = [m for t in texts if (m := _WRITTEN.fullmatch(t.strip())) is not None]
+        around = Counter((m["before"] or "", (m["after"] or "").rstrip()) for m in matches)
         if not around:
             return None
         (before, after), _ = around.most_common(1)[0]
-        alike = [m["digits"] for m in found if _same(m["before"], before) and _same(m["after"], after)]
+        alike = [m["digits"] for m in matches if _same(m["before"], before) and _same(m["after"], after)]
         marks = _marks(alike, before + after)
         spelling = cls(before, after, *marks) if marks else None
         read = sum(spelling.number(t) is not None for t in texts) if spelling else 0
@@ -173,17 +173,17 @@ class Spelling:
         >>> Spelling("$", "", ",").number("($1,250.50)"), Spelling("$", "", ",").number("$12,50"), Spelling("", "%").number("-3%")
         ('-1250.50', None, '-3')
         """
-        found = _WRITTEN.fullmatch(text.strip())
-        if found is None or not (_same(found["before"], self.before) and _same(found["after"], self.after)):
+        match = _WRITTEN.fullmatch(text.strip())
+        if match is None or not (_same(match["before"], self.before) and _same(match["after"], self.after)):
             return None
-        if bool(found["open"]) != bool(found["close"]) or sum(map(bool, (found["open"], found["minus"], found["inner"]))) > 1:
+        if bool(match["open"]) != bool(match["close"]) or sum(map(bool, (match["open"], match["minus"], match["inner"]))) > 1:
             return None
-        whole, mark, part = found["digits"].partition(self.decimal)
+        whole, mark, part = match["digits"].partition(self.decimal)
         mark_of_thousands = re.escape(self.thousands) if self.thousands else "(?!)"
         if not re.fullmatch(rf"\d+|\d{{1,3}}(?:{mark_of_thousands}\d{{{GROUP}}})+", whole) or (mark and not part.isdigit()):
             return None
         plain = (whole.replace(self.thousands, "") if self.thousands else whole) + ("." + part if mark else "")
-        negative = found["open"] or found["minus"] or found["inner"]
+        negative = match["open"] or match["minus"] or match["inner"]
         return f"-{plain}" if negative and plain.strip("0.") else plain
 
     def text(self, number: float) -> str:

@@ -336,7 +336,7 @@ def roundest(a: float, b: float, integer: bool = False) -> float:
             unit = multiple * 10.0**exponent
             if not 0 < unit < math.inf or not math.isfinite(a / unit):
                 continue
-            found = round((math.floor(a / unit) + 1) * unit, 12)
-            if a < found <= b:
-                return float(math.ceil(found)) if integer and a < math.ceil(found) <= b else found
+            edge = round((math.floor(a / unit) + 1) * unit, 12)
+            if a < edge <= b:
+                return float(math.ceil(edge)) if integer and a < math.ceil(edge) <= b else edge
     return b

@@ -53,16 +53,16 @@ def from_policy(spec: Mapping[str, Any] | str | Path | Rule | None, base_folder:
         return from_policy(spec["hierarchy"], base_folder)
     folder = Path(base_folder)
     if isinstance(spec, (str, Path)):
-        return _named(str(spec), folder)
+        return _build_named(str(spec), folder)
     settings = {} if spec is None else {k: v for k, v in spec.items() if k not in ("weight", "why")}
     if not settings:
         return Infer()
     if "kind" in settings:
         return rule_from_json(settings)
-    return _built(settings, folder)
+    return _build(settings, folder)
 
 
-def _named(word: str, folder: Path) -> Rule:
+def _build_named(word: str, folder: Path) -> Rule:
     if word.lower().endswith(_FILES):
         return read_arx(folder / word)
     simple: dict[str, Callable[[], Rule]] = {
@@ -80,7 +80,7 @@ def _named(word: str, folder: Path) -> Rule:
     )
 
 
-def _built(settings: dict[str, Any], folder: Path) -> Rule:
+def _build(settings: dict[str, Any], folder: Path) -> Rule:
     builder = next((name for name in _BUILDERS if name in settings), None)
     if builder is None:
         word = str(next(iter(settings)))

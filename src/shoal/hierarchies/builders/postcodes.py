@@ -74,8 +74,8 @@ class Postcode(CodeRule):
         return len(_LEVELS[self.country])
 
     def label(self, text: str, level: int) -> str | None:
-        found = _PATTERNS[self.country].fullmatch(text)
-        if found is None:
+        match = _PATTERNS[self.country].fullmatch(text)
+        if match is None:
             return None
         kept = _LEVELS[self.country][level - 1]
         if isinstance(kept, int):
@@ -83,9 +83,9 @@ class Postcode(CodeRule):
                 return text.zfill(int(self.country[0]))[:kept]
             if self.country != "US":
                 return text[:kept]
-            digits = (found.group(1) or found.group(2)).zfill(5)  # numbers lose their leading zeros
+            digits = (match.group(1) or match.group(2)).zfill(5)  # numbers lose their leading zeros
             return "000" if digits[:3] in self.small else digits[:kept]
-        outward, area, _, sector = found.groups()
+        outward, area, _, sector = match.groups()
         if kept == "area":
             return area.upper()
         return f"{outward.upper()} {sector}" if kept == "sector" and sector else outward.upper()
@@ -106,8 +106,8 @@ def country_of(texts: Sequence[str], *, digits: bool = False) -> str:
     """
     for country, form in _ONLY_THERE.items():
         if all(form.fullmatch(t) for t in texts):
-            told = {"UK": any(" " in t or re.match("[A-Z]{2}", t) for t in texts), "US": any("-" in t for t in texts)}
-            if told.get(country, True):
+            likely = {"UK": any(" " in t or re.match("[A-Z]{2}", t) for t in texts), "US": any("-" in t for t in texts)}
+            if likely.get(country, True):
                 return country
     longest = max((len(t) for t in texts), default=0)
     if digits and longest in (4, 5, 6) and all(re.fullmatch(rf"[0-9]{{{longest - 2},{longest}}}", t, re.ASCII) for t in texts):

@@ -45,8 +45,8 @@ def members_of(groups: Groups) -> IntArray:
     >>> members_of(ClassCounts((3, 2))).tolist()
     [3, 2]
     """
-    found: IntArray = getattr(groups, "members", groups.sizes)
-    return found
+    members: IntArray = getattr(groups, "members", groups.sizes)
+    return members
 
 
 def each_once(groups: Groups) -> Groups:
@@ -217,17 +217,17 @@ def subpopulations(
     code = counts.codes[counts.column(by)]
     order = np.argsort(code, kind="stable")
     bounds = np.flatnonzero(np.diff(code[order])) + 1
-    found = []
+    groups = []
     for rows in np.split(order, bounds):
         sizes = counts.sizes[rows]
         value = int(code[rows[0]])
         here = _inside(counts, rows, who)
         name = (names or {}).get(value) if here.n_members >= named_from else None
-        found.append(Subpopulation(name, here.n_members, size_table(sizes), unique_members(here)))
-    found.sort(key=lambda g: (-g.members, g.name or ""))
-    members = np.array([g.members for g in found], dtype=np.float64)
-    medians = np.array([g.sizes.median for g in found], dtype=np.float64)
-    return Subpopulations(by, tuple(found), pearson(members, medians), spearman(members, medians))
+        groups.append(Subpopulation(name, here.n_members, size_table(sizes), unique_members(here)))
+    groups.sort(key=lambda g: (-g.members, g.name or ""))
+    members = np.array([g.members for g in groups], dtype=np.float64)
+    medians = np.array([g.sizes.median for g in groups], dtype=np.float64)
+    return Subpopulations(by, tuple(groups), pearson(members, medians), spearman(members, medians))
 
 
 def _inside(counts: ClassCounts, rows: IntArray, who: Memberships | None) -> Groups:

@@ -58,23 +58,23 @@ def class_distances(
     ``hierarchical``: height of their lowest common ancestor over the height of the tree. A missing value ranks below all
     others, and hangs directly under the root of a hierarchy.
     """
-    found = profile(counts, column)
+    values = profile(counts, column)
     chosen = distance or ("hierarchical" if hierarchy is not None else default_distance(counts, column))
     if chosen not in get_args(Distance):
         raise UsageError(f"distance '{chosen}' is not known.", hint="Distances: ordered, equal, hierarchical.")
     if chosen == "ordered":
-        return _ordered(found)
+        return _ordered_distance(values)
     if chosen == "equal":
-        return _equal(found)
+        return _equal(values)
     if hierarchy is None:
         raise UsageError(f"the hierarchical distance of '{column}' needs a hierarchy.", hint="Name one, or use distance equal.")
-    return _hierarchical(found, leaf_groups(found, hierarchy))
+    return _hierarchical(values, leaf_groups(values, hierarchy))
 
 
 def need_order(counts: ClassCounts, column: str) -> None:
     """Refuse the ordered distance of three or more texts whose order nobody knows (a missing one counts)."""
-    found = profile(counts, column)
-    if found.sensitive.categories is not None and not is_ordered(found.sensitive) and found.n_values > 2:
+    values = profile(counts, column)
+    if values.sensitive.categories is not None and not is_ordered(values.sensitive) and values.n_values > 2:
         raise UsageError(
             f"the ordered distance of '{column}' needs the order of its values: they are texts, and no order is known.",
             hint=f"Say it from low to high (--order {column}=a,b,c; order: in a policy), or use distance equal.",
@@ -88,7 +88,7 @@ def _equal(found: SensitiveProfile) -> FloatArray:
     return np.clip(0.5 * (1.0 + excess), 0.0, 1.0)
 
 
-def _ordered(found: SensitiveProfile) -> FloatArray:
+def _ordered_distance(found: SensitiveProfile) -> FloatArray:
     """Σ_i |P_i − Q_i| / (m − 1) over cumulative shares, run by run between the values that occur."""
     m = found.n_values
     if m == 1:
@@ -211,8 +211,8 @@ def delta_disclosure(counts: ClassCounts, column: str, *, base: float = math.e) 
     >>> delta_disclosure(ClassCounts((4, 4), sensitive={"d": SensitiveCounts.from_dense("d", [[4, 0], [3, 1]])}), "d")
     inf
     """
-    found = profile(counts, column)
-    if int(found.distinct.min()) < found.n_values:
+    values = profile(counts, column)
+    if int(values.distinct.min()) < values.n_values:
         return math.inf
     return delta_disclosure_present(counts, column, base=base)
 
@@ -226,8 +226,8 @@ def delta_disclosure_present(counts: ClassCounts, column: str, *, base: float = 
     >>> round(delta_disclosure_present(ClassCounts((4, 4), sensitive={"d": s}), "d", base=2), 9)
     1.0
     """
-    found = profile(counts, column)
-    return float(np.abs(np.log(found.p / found.q)).max() / math.log(base))
+    values = profile(counts, column)
+    return float(np.abs(np.log(values.p / values.q)).max() / math.log(base))
 
 
 @metric("basic_beta", reads="sensitive", low=0, safer="lower", merging="never higher", doubling="same")
@@ -239,8 +239,8 @@ def basic_beta_likeness(counts: ClassCounts, column: str) -> float:
     >>> round(basic_beta_likeness(ClassCounts((4, 4), sensitive={"d": s}), "d"), 6)
     0.333333
     """
-    found = profile(counts, column)
-    return max(0.0, float(((found.p - found.q) / found.q).max()))
+    values = profile(counts, column)
+    return max(0.0, float(((values.p - values.q) / values.q).max()))
 
 
 @metric("enhanced_beta", reads="sensitive", low=0, safer="lower", merging="never higher", doubling="same")
@@ -252,9 +252,9 @@ def enhanced_beta_likeness(counts: ClassCounts, column: str) -> float:
     >>> round(enhanced_beta_likeness(ClassCounts((4, 4), sensitive={"d": s}), "d"), 6)
     0.333333
     """
-    found = profile(counts, column)
-    gain = (found.p - found.q) / found.q
-    limit = -np.log(found.q)
+    values = profile(counts, column)
+    gain = (values.p - values.q) / values.q
+    limit = -np.log(values.q)
     if bool((gain > limit + TOLERANCE * np.maximum(1.0, limit)).any()):  # the rule of shoal.model.compare
         return math.inf
     return max(0.0, float(gain.max()))
@@ -266,10 +266,10 @@ FEWEST, MOST = 3, 60
 
 def in_spoken_order(counts: ClassCounts) -> ClassCounts:
     """The counts, with the orders that words and bands say."""
-    found = {name: order for name, s in counts.sensitive.items() if not s.order and (order := spoken_order(s))}
-    if not found:
+    orders = {name: order for name, s in counts.sensitive.items() if not s.order and (order := spoken_order(s))}
+    if not orders:
         return counts
-    return replace(counts, sensitive={n: replace(s, order=found.get(n, s.order)) for n, s in counts.sensitive.items()})
+    return replace(counts, sensitive={n: replace(s, order=orders.get(n, s.order)) for n, s in counts.sensitive.items()})
 
 
 def spoken_order(sensitive: SensitiveCounts) -> tuple[str, ...]:

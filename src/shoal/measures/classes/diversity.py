@@ -213,15 +213,15 @@ def recursive_diversity(counts: ClassCounts, column: str, *, c: float = 3.0) -> 
     >>> recursive_diversity(t, "d", c=2), recursive_diversity(t, "d", c=4)
     (2, 3)
     """
-    found = profile(counts, column)
+    values = profile(counts, column)
     ratio = _ratio(c)
-    if int(found.distinct.min()) == 1:  # a class with one value is (c,1)-diverse at most
+    if int(values.distinct.min()) == 1:  # a class with one value is (c,1)-diverse at most
         return 1
-    tail = _tails(found.descending, found.starts, found.totals, found.distinct)
-    holds = _times(np.repeat(found.largest, found.distinct), ratio.denominator) < _times(tail, ratio.numerator)
-    place = np.arange(len(tail)) - np.repeat(found.starts, found.distinct)
+    tail = _tails(values.descending, values.starts, values.totals, values.distinct)
+    holds = _times(np.repeat(values.largest, values.distinct), ratio.denominator) < _times(tail, ratio.numerator)
+    place = np.arange(len(tail)) - np.repeat(values.starts, values.distinct)
     holds |= place == 0
-    reached: IntArray = np.add.reduceat(holds.astype(np.int64), found.starts)
+    reached: IntArray = np.add.reduceat(holds.astype(np.int64), values.starts)
     return int(reached.min())
 
 
@@ -238,11 +238,11 @@ def least_c(counts: ClassCounts, column: str, *, l: int = 2) -> float:  # noqa: 
         raise UsageError(f"l must be at least 1; found {l}.", hint="Use l=2 or more for recursive diversity.")
     if l == 1:
         return 0.0
-    found = profile(counts, column)
-    if int(found.distinct.min()) < l:
+    values = profile(counts, column)
+    if int(values.distinct.min()) < l:
         return math.inf
-    tail = _tails(found.descending, found.starts, found.totals, found.distinct)[found.starts + l - 1]
-    return float((found.largest / tail).max())
+    tail = _tails(values.descending, values.starts, values.totals, values.distinct)[values.starts + l - 1]
+    return float((values.largest / tail).max())
 
 
 def is_recursive_diverse(counts: ClassCounts, column: str, *, c: float, l: int) -> bool:  # noqa: E741
@@ -265,8 +265,8 @@ def alpha(counts: ClassCounts, column: str) -> float:
     >>> alpha(c, "d")
     0.75
     """
-    found = profile(counts, column)
-    return float((found.largest / found.totals).max())
+    values = profile(counts, column)
+    return float((values.largest / values.totals).max())
 
 
 def _ratio(value: float) -> Fraction:

@@ -82,7 +82,7 @@ def impact(counts: ClassCounts, weights: Mapping[str, float]) -> Impact:
     >>> found.mean, found.max, found.without, found.worth
     (3.0, 4.0, 3.0, 4.0)
     """
-    checked = _checked(counts, weights)
+    checked = _check_weights(counts, weights)
     sizes = np.asarray(counts.sizes, dtype=np.float64)
     each = np.zeros(len(sizes))
     without, chances = 0.0, {}
@@ -113,7 +113,7 @@ def _most_common(found: SensitiveCounts) -> float:
     return float(totals.max() / totals.sum())
 
 
-def _checked(counts: ClassCounts, weights: Mapping[str, float]) -> dict[str, float]:
+def _check_weights(counts: ClassCounts, weights: Mapping[str, float]) -> dict[str, float]:
     out = {}
     for name, weight in weights.items():
         if name not in counts.sensitive:
@@ -367,14 +367,14 @@ def most_exposed_groups(counts: ClassCounts, *, least: int, most: int = 8) -> li
     if not adds_up(counts) or not counts.codes or not counts.categories:
         return []
     alone = np.where(counts.sizes == 1, 1, 0)
-    found: list[ExposedGroup] = []
+    groups: list[ExposedGroup] = []
     for name, codes, values in zip(counts.columns, counts.codes, counts.categories, strict=True):
         if not 2 <= len(values) <= MOST_VALUES:
             continue
         names = ["missing", *canonical_text(values).to_pylist()]
         people, unique = (sum_by(codes + 1, part, len(names)) for part in (counts.sizes, alone))
-        found += [ExposedGroup(name, names[i], int(people[i]), int(unique[i])) for i in np.flatnonzero(people >= least)]
-    return sorted(found, key=lambda h: (-h.share, -h.people, h.column, h.group))[:most]
+        groups += [ExposedGroup(name, names[i], int(people[i]), int(unique[i])) for i in np.flatnonzero(people >= least)]
+    return sorted(groups, key=lambda h: (-h.share, -h.people, h.column, h.group))[:most]
 
 
 TRIES = 200
@@ -414,8 +414,8 @@ def invented_person(counts: ClassCounts, *, least: int, rng: np.random.Generator
             here &= counts.codes[j] == drawn[j]
             crowds.append(int(counts.sizes[here].sum()))
         if crowds[-1] == 0:
-            said = tuple((counts.columns[j], str(canonical_text(counts.categories[j])[drawn[j]])) for j in order)
-            return InventedPerson(said, tuple(n if n >= least else None for n in crowds))
+            answers = tuple((counts.columns[j], str(canonical_text(counts.categories[j])[drawn[j]])) for j in order)
+            return InventedPerson(answers, tuple(n if n >= least else None for n in crowds))
     return None
 
 

@@ -152,18 +152,18 @@ def wildcard_sizes(counts: ClassCounts) -> IntArray:
         for a, others in meeting.items():
             there = np.concatenate([ids[b] for b in others])
             members = counts.sizes[np.concatenate([patterns[b] for b in others])]
-            found = join(there, members, grouping.n)[ids[a]]
-            out[patterns[a]] = out[patterns[a]] + found if counts.adds_up else np.maximum(out[patterns[a]], found)
+            sizes = join(there, members, grouping.n)[ids[a]]
+            out[patterns[a]] = out[patterns[a]] + sizes if counts.adds_up else np.maximum(out[patterns[a]], sizes)
     return out
 
 
 def _meetings(known: npt.NDArray[np.bool_]) -> Iterator[tuple[IntArray, dict[int, list[int]]]]:
     """The sets of columns on which patterns meet; for each pattern that does so there, those it meets."""
-    found: dict[bytes, dict[int, list[int]]] = {}
+    meetings: dict[bytes, dict[int, list[int]]] = {}
     for a, mine in enumerate(known):
         for b, both in enumerate(mine & known):
-            found.setdefault(both.tobytes(), {}).setdefault(a, []).append(b)
-    for shared, meeting in found.items():
+            meetings.setdefault(both.tobytes(), {}).setdefault(a, []).append(b)
+    for shared, meeting in meetings.items():
         yield np.flatnonzero(np.frombuffer(shared, dtype=np.bool_)), meeting
 
 
@@ -191,8 +191,8 @@ def people_with_missing(counts: ClassCounts, who: Memberships | None = None) -> 
     lacking = counts.has_missing()
     if not counts.adds_up and who is not None:
         return who.inside(lacking).n_people
-    found = int(counts.sizes[lacking].sum())
-    return found if counts.n_people is None else min(found, counts.n_people)
+    people = int(counts.sizes[lacking].sum())
+    return people if counts.n_people is None else min(people, counts.n_people)
 
 
 def k_under_all_policies(counts: ClassCounts) -> dict[str, int | None]:

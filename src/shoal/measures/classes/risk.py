@@ -212,7 +212,7 @@ def matched_sizes(release: ClassCounts, population: ClassCounts) -> tuple[IntArr
     codes = []
     for j, name in enumerate(release.columns):
         i = population.column(name)
-        theirs = _translated(population.codes[i], population.categories[i], release.categories[j])
+        theirs = _translate(population.codes[i], population.categories[i], release.categories[j])
         codes.append(np.concatenate((release.codes[j], theirs)))
     n = release.n_classes
     grouping = group_codes(codes, n_rows=n + population.n_classes)
@@ -221,7 +221,7 @@ def matched_sizes(release: ClassCounts, population: ClassCounts) -> tuple[IntArr
     return f, big, grouping.ids[:n]
 
 
-def _translated(codes: CodeArray, theirs: pa.Array, ours: pa.Array) -> CodeArray:
+def _translate(codes: CodeArray, theirs: pa.Array, ours: pa.Array) -> CodeArray:
     """Codes of the population in terms of the release's categories; values that the release lacks get new codes."""
     place = {text: i for i, text in enumerate(_texts(ours))}
     table = [place.setdefault(text, len(place)) for text in _texts(theirs)]

@@ -27,10 +27,10 @@ def event_requirements(text: str) -> tuple[Asked, ...]:
 def check_events(measured: EventsMeasured, asked: Iterable[Asked]) -> Verdicts:
     """Each requirement against the headline granularity; the curve must reach from 1 to the most records asked about, and what
     it does not tell must have been counted."""
-    return Verdicts(tuple(r.judged(_found(measured, r)) for r in asked))
+    return Verdicts(tuple(r.judged(_find_figure(measured, r)) for r in asked))
 
 
-def _found(measured: EventsMeasured, asked: Asked) -> float | None:
+def _find_figure(measured: EventsMeasured, asked: Asked) -> float | None:
     longest = measured.curve[-1].records
     if type(asked) is KnownRecords:
         sets = [s for s in measured.shared if s.m <= asked.records]

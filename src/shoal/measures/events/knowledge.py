@@ -151,12 +151,12 @@ class Linked:
             return replace(made, test=weak_sets.ABSENT)
         if isinstance(asked, KnownRecords | Unicity):
             return made
-        told = (shown or Shown()).taken(made.pair)
+        seen = (shown or Shown()).taken(made.pair)
         if isinstance(asked, NearRecords):
-            return made.near(asked, told)
+            return made.near(asked, seen)
         if isinstance(asked, InferredPlace):
-            return made.with_places(asked, told)
-        return made.with_values(asked, np.repeat(np.arange(made.traces.n_people), made.traces.lengths), told.values[asked.column])
+            return made.with_places(asked, seen)
+        return made.with_values(asked, np.repeat(np.arange(made.traces.n_people), made.traces.lengths), seen.values[asked.column])
 
     def near(self, asked: NearRecords, told: Shown) -> Linked:
         """Everybody at a point that is not further away than the requirement says fits."""

@@ -106,8 +106,8 @@ class EventsMeasured:
         if self.shared:
             m = largest_m(self.shared, THRESHOLD)
             held = f"every set of up to {m} points is shared by at least {THRESHOLD} people"
-            said = held if m else f"already single points are shared by as few as {self.shared[0].k:,}"
-            lines.append(f"k^m-anonymity for k = {THRESHOLD}: {said}.")
+            sentence = held if m else f"already single points are shared by as few as {self.shared[0].k:,}"
+            lines.append(f"k^m-anonymity for k = {THRESHOLD}: {sentence}.")
         for t in self.top:
             places = "the most frequent place" if t.places == 1 else f"the {t.places} most frequent places"
             lines.append(f"By {places}: {_percent(t.unique)} of people are alone (in the median {t.sets.median:,} share them).")
@@ -116,8 +116,8 @@ class EventsMeasured:
                 f"{r.places:,} of {r.of:,} places were visited by fewer than {r.below} people; {_percent(r.people)} of people "
                 f"were at such a place, with {_percent(r.records)} of the records."
             )
-        for text, found in self.further.items():
-            answer = "not counted, because there are too many sets" if found is None else f"found {written(found, 3)}"
+        for text, figure in self.further.items():
+            answer = "not counted, because there are too many sets" if figure is None else f"found {written(figure, 3)}"
             lines.append(f"Required by {text}: {Requirement.parse(text).sentence()}; {answer}.")
         return "\n".join([*lines, *self.notes])
 

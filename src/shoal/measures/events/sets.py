@@ -46,7 +46,7 @@ def find(people: CodeArray, low: int, high: int, person: int) -> int:
 @lean_njit
 def common(known: CodeArray, n: int, people: CodeArray, low: int, high: int, out: CodeArray, keep: bool) -> int:
     """How many of ``known[:n]`` are in ``people[low:high]``; with ``keep`` they are written to ``out`` (may be ``known``)."""
-    found, i = 0, 0
+    shared, i = 0, 0
     if (high - low) > LOPSIDED * n:
         for i in range(n):
             low = find(people, low, high, known[i])
@@ -54,18 +54,18 @@ def common(known: CodeArray, n: int, people: CodeArray, low: int, high: int, out
                 break
             if people[low] == known[i]:
                 if keep:
-                    out[found] = known[i]
-                found += 1
-        return found
+                    out[shared] = known[i]
+                shared += 1
+        return shared
     while i < n and low < high:
         a, b = known[i], people[low]
         if a == b:
             if keep:
-                out[found] = a
-            found += 1
+                out[shared] = a
+            shared += 1
         i += a <= b
         low += b <= a
-    return found
+    return shared
 
 
 @lean_njit
@@ -140,14 +140,14 @@ def choose(n: int, k: int) -> float:
 @lean_njit
 def owners(traces: CodeArray, n: int, owner: IntArray, enough: int) -> int:
     """How many people the first n of some traces belong to; ``enough`` at most."""
-    found, last = 0, -1
+    number, last = 0, -1
     for i in range(n):
         if owner[traces[i]] != last:
             last = owner[traces[i]]
-            found += 1
-            if found == enough:
+            number += 1
+            if number == enough:
                 break
-    return found
+    return number
 
 
 @lean_njit
@@ -358,8 +358,8 @@ def _with_draws(
         who = np.repeat(rest, turns)
     else:
         who = np.sort(rng.choice(rest, size=min(affordable, len(rest)), replace=False))
-    found = np.bincount(look(who), minlength=len(hist)).astype(np.float64)
-    return Sets(hist + found * (len(rest) / len(who)), counted, alone, len(rest), len(who), int(found[1]))
+    drawn = np.bincount(look(who), minlength=len(hist)).astype(np.float64)
+    return Sets(hist + drawn * (len(rest) / len(who)), counted, alone, len(rest), len(who), int(drawn[1]))
 
 
 def affordable_draws(traces: Traces, most: int) -> int:

@@ -159,8 +159,8 @@ def time_length(width: str) -> int | None:
     >>> time_length("6h") == 6 * 3600 * SECOND, time_length("0h"), time_length("often")
     (True, None, None)
     """
-    found = re.fullmatch(r"(\d{1,6})(s|min|h|d|w)", WORDS.get(width, width))
-    return (int(found[1]) * UNITS[found[2]] or None) if found else None
+    match = re.fullmatch(r"(\d{1,6})(s|min|h|d|w)", WORDS.get(width, width))
+    return (int(match[1]) * UNITS[match[2]] or None) if match else None
 
 
 def _positive(text: str, name: str) -> float:
@@ -426,7 +426,7 @@ _SHORT_HOUR = re.compile(r"(\d{4}-\d{2}-\d{2}[ T])(\d:)")
 
 def _moment(text: str) -> datetime.datetime | None:
     try:
-        found = datetime.datetime.fromisoformat(_SHORT_HOUR.sub(r"\g<1>0\2", text.strip(), count=1))
+        moment = datetime.datetime.fromisoformat(_SHORT_HOUR.sub(r"\g<1>0\2", text.strip(), count=1))
     except ValueError:
         return None
-    return found if found.tzinfo is None else found.astimezone(datetime.UTC).replace(tzinfo=None)
+    return moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)

@@ -139,16 +139,16 @@ def unicity(
 
 def known(traces: Traces, s: int, rng: np.random.Generator, *, steps: int = STEPS, draws: int = DRAWS) -> Known:
     """What s known records reveal."""
-    found = sets_of(traces, s, rng, steps=steps, draws=draws)
-    unique = _estimate(found, "single records" if s == 1 else f"sets of {s} records")
+    sets = sets_of(traces, s, rng, steps=steps, draws=draws)
+    unique = _estimate(sets, "single records" if s == 1 else f"sets of {s} records")
     short: IntArray = np.flatnonzero(traces.lengths < s)
     shorter = None
     everybody = unique
     if len(short):
         rest = whole_sets(traces, short, rng, steps=steps, draws=draws)
         shorter = _estimate(rest, "all records of a shorter trace")
-        everybody = _together(((found.people, unique), (len(short), shorter)))
-    return Known(s, found.people, unique, SetSizes.of(found.hist), found.exact, len(short), shorter, everybody)
+        everybody = _together(((sets.people, unique), (len(short), shorter)))
+    return Known(s, sets.people, unique, SetSizes.of(sets.hist), sets.exact, len(short), shorter, everybody)
 
 
 QUARTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}
@@ -169,7 +169,7 @@ def needed(traces: Traces, rng: np.random.Generator, curve: Sequence[Known] = ()
     for s in range(1, longest + 1):
         share = counted.get(s) or known(traces, s, rng, steps=STEPS // 10, draws=FEWEST_DRAWS).everybody
         if share.grade != "A":
-            walked, drawn = _walked(traces, longest, rng)
+            walked, drawn = _walk(traces, longest, rng)
             at_least = within[s - 1][0] if within else 0.0
             within |= {t: (max(v, at_least), max(low, at_least), high) for t, (v, low, high) in drawn.items() if t >= s}
             break
@@ -188,7 +188,7 @@ def needed(traces: Traces, rng: np.random.Generator, curve: Sequence[Known] = ()
     return Needed(**values, ranges=ranges, within=shares, never=never, longest=longest, walks=walked)
 
 
-def _walked(traces: Traces, longest: int, rng: np.random.Generator) -> tuple[int, dict[int, tuple[float, float, float]]]:
+def _walk(traces: Traces, longest: int, rng: np.random.Generator) -> tuple[int, dict[int, tuple[float, float, float]]]:
     """How many random orders were followed, and the share of them alone within s records, with its interval."""
     n, most = traces.n_people, affordable_draws(traces, MOST_WALKS)
     people = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
@@ -217,8 +217,10 @@ def _estimate(sets: Sets, what: str) -> Estimate:
     low, high = clopper_pearson(sets.alone, sets.draws)
     share = [sets.counted_alone + sets.drawn_people * x for x in (sets.alone / sets.draws, low, high)]
     value, low, high = (min(1.0, max(0.0, x / people)) for x in share)
-    told = f"{what}: {sets.draws:,} drawn at random" + (f", those of {sets.counted:,} people all counted" if sets.counted else "")
-    return Estimate(value, low, high, level=LEVEL, method=f"{told}; Clopper–Pearson", grade="B")
+    method = f"{what}: {sets.draws:,} drawn at random" + (
+        f", those of {sets.counted:,} people all counted" if sets.counted else ""
+    )
+    return Estimate(value, low, high, level=LEVEL, method=f"{method}; Clopper–Pearson", grade="B")
 
 
 def _together(parts: Sequence[tuple[int, Estimate]]) -> Estimate:
@@ -412,8 +414,8 @@ def trips_of(who: IntArray, order: IntArray, place: IntArray) -> tuple[IntArray,
     one = who[:-1] == who[1:]
     tie = np.concatenate(([False], one & (order[:-1] == order[1:]), [False]))
     alone = ~(tie[:-1] | tie[1:])
-    told = one & alone[:-1] & alone[1:] & (place[:-1] != place[1:]) & (place[:-1] >= 0) & (place[1:] >= 0)
-    return index[:-1][told], index[1:][told]
+    telling = one & alone[:-1] & alone[1:] & (place[:-1] != place[1:]) & (place[:-1] >= 0) & (place[1:] >= 0)
+    return index[:-1][telling], index[1:][telling]
 
 
 LARGE = 50

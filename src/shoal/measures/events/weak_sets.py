@@ -33,9 +33,9 @@ def share(known: Any, n: int, traces: Any, low: int, high: int, owner: Any, enou
 
     If everybody has one trace, it is the number of people. Somebody who has most of the traces is not hidden among the others.
     """
-    found, longest, run, last, i = 0, 1, 0, -1, 0
+    shared, longest, run, last, i = 0, 1, 0, -1, 0
     lopsided = high - low > LOPSIDED * n
-    while i < n and low < high and found < enough:
+    while i < n and low < high and shared < enough:
         if lopsided:
             low = find(traces, low, high, known[i])
             if low == high:
@@ -45,11 +45,11 @@ def share(known: Any, n: int, traces: Any, low: int, high: int, owner: Any, enou
             if owner[a] != last:
                 last, run = owner[a], 0
             run += 1
-            found += 1
+            shared += 1
             longest = max(longest, run)
         i += a <= b
         low += b <= a
-    return found if found >= enough else found // longest
+    return shared if shared >= enough else shared // longest
 
 
 PEOPLE, ABSENT, SHARE, VALUES, DISTANCE, PLACES, AFTER = range(7)

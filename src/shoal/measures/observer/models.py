@@ -42,13 +42,13 @@ class Model:
     def observed(self) -> list[dict[str, Any]]:
         """Each observation, likeliest first: its chance, entropies, degree, grade of the likeliest subject, KL from the prior."""
         out = []
-        for i, said in enumerate(self.table.per_observation()):
+        for i, row_of in enumerate(self.table.per_observation()):
             row = self.table.rows[i]
             top = int(row.argmax())
-            told = {"observation": self.observations[i], "likeliest": self.subjects[top], "posterior": float(row[top])}
+            content = {"observation": self.observations[i], "likeliest": self.subjects[top], "posterior": float(row[top])}
             family = {f"{order:g}": renyi_entropy(row, order) for order in ORDERS}
             grade = reiter_rubin(row, top)
-            out.append(told | said | {"renyi": family, "grade": grade, "kl": relative_entropy(row, self.table.prior)})
+            out.append(content | row_of | {"renyi": family, "grade": grade, "kl": relative_entropy(row, self.table.prior)})
         return sorted(out, key=lambda seen: (-seen["chance"], seen["observation"]))
 
     def to_json(self) -> dict[str, object]:

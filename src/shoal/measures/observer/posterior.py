@@ -195,8 +195,8 @@ def player_anonymity(worlds: Iterable[World], observe: Observe, choice: Hashable
     (3, 2)
     """
     listed = _worlds(worlds)
-    found = [player_anonymity_at(listed, observe, choice, x, insiders=insiders) for x in listed]
-    return min((n for n in found if n > 0), default=0)
+    results = [player_anonymity_at(listed, observe, choice, x, insiders=insiders) for x in listed]
+    return min((n for n in results if n > 0), default=0)
 
 
 def knows(

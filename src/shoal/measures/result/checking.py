@@ -108,8 +108,8 @@ def check(measured: Measured, text: str) -> Verdict | Verdicts:
     """All requirements of a comma-separated list."""
     names = tuple(measured.counts.sensitive)
     reading = Reading(names, {c: x.distance for c, x in measured.closeness.items()}, measured.c)
-    found = tuple(_verdict(measured, piece, reading) for piece in pieces(text))
-    return found[0] if len(found) == 1 else Verdicts(found)
+    verdicts = tuple(_verdict(measured, piece, reading) for piece in pieces(text))
+    return verdicts[0] if len(verdicts) == 1 else Verdicts(verdicts)
 
 
 def _verdict(measured: Measured, text: str, reading: Reading) -> Verdict:

@@ -206,8 +206,8 @@ def held_by_all(m: Figures, column: str) -> int:
     """
     if m.counts.unit is None:
         return 0
-    found = profile(m.counts, column)
-    return int(((found.largest == m.counts.sizes) & (found.distinct > 1)).sum())
+    values = profile(m.counts, column)
+    return int(((values.largest == m.counts.sizes) & (values.distinct > 1)).sum())
 
 
 def _missing_note(m: Figures) -> str:
@@ -257,12 +257,12 @@ def explain(m: Figures, name: str | None = None) -> Explanation:
         return Explanation(entry.explain(_value_of(m, entry.name)))
     if name is not None:
         key = {short: long for long, short, _ in _MAIN}.get(name, name)
-        return Explanation(_explained(m, lookup(key).name))
+        return Explanation(_explain(m, lookup(key).name))
     main = [n for n, _, sensitive in _MAIN if not sensitive and (m.presence is not None or n not in ("k_map", "presence_max"))]
     if m.counts.sensitive:
         main += [n for n, _, sensitive in _MAIN if sensitive]
     more = [entry.explain(value) for entry in derived_numbers() if (value := _value_of(m, entry.name))]
-    parts = [headline(m), *(_explained(m, n) for n in main), *more, *(f"Note: {n}" for n in notes(m))]
+    parts = [headline(m), *(_explain(m, n) for n in main), *more, *(f"Note: {n}" for n in notes(m))]
     return Explanation("\n\n".join(parts))
 
 
@@ -284,22 +284,22 @@ def _value_of(m: Figures, name: str) -> str:
     return ""
 
 
-def _explained(m: Figures, name: str) -> str:
+def _explain(m: Figures, name: str) -> str:
     from shoal.measures.result.checking import number_of  # requirements, which a headline does not need
 
     metric = lookup(name)
-    said = metric.explained
+    explanation = metric.explained
     short = {long: (key, sensitive) for long, key, sensitive in _MAIN}.get(name)
     if short is None:
-        return said.explain()
+        return explanation.explain()
     key, sensitive = short
     if not sensitive:
         value = number_of(m, key)
         chance = f" ({one_in(value)})" if metric.high == 1 and 0 < value < 1 else ""
         shown = int(value) if value == int(value) and metric.high != 1 else value
-        return said.explain(shown).replace(". ", f"{chance}. ", 1)
+        return explanation.explain(shown).replace(". ", f"{chance}. ", 1)
     values = ", ".join(f"{written(number_of(m, key, c), 4)} for {c}" for c in m.counts.sensitive)
-    return f"{metric.name} = {values}. {said.explain()}"
+    return f"{metric.name} = {values}. {explanation.explain()}"
 
 
 RISK_THRESHOLDS = (0.05, 0.09, 0.2, 0.33)
@@ -421,9 +421,9 @@ class Figures:
 
     @cached_property
     def risk(self) -> Risk:
-        found = self.crowds
-        above = {str(t): risk.members_above(found, t) for t in RISK_THRESHOLDS}
-        highest, mean = risk.prosecutor_max(found), risk.prosecutor_mean(found)
+        crowds = self.crowds
+        above = {str(t): risk.members_above(crowds, t) for t in RISK_THRESHOLDS}
+        highest, mean = risk.prosecutor_max(crowds), risk.prosecutor_mean(crowds)
         prosecutor = Attacker(highest, mean, above)
         if self.presence is None:
             basis = "the table itself: the worst case, as if the population were the table"
@@ -539,8 +539,8 @@ class Figures:
         made = self.__dict__.setdefault("_subsets", {})
         if size not in made:
             made[size] = column_sets.all_subsets(self.counts, up_to=size, recount=self.recount)
-        found: list[column_sets.Subset] = made[size]
-        return found
+        counted: list[column_sets.Subset] = made[size]
+        return counted
 
     def _affordable(self) -> int:
         width = len(self.quasi)
@@ -560,8 +560,8 @@ class Figures:
         if made is None:
             made = column_sets.column_contributions(self.counts, recount=self.recount)
             self.__dict__["_contributions"] = made
-        found: list[column_sets.Contribution] = made
-        return found
+        counted: list[column_sets.Contribution] = made
+        return counted
 
     def suda(self, **options: Any) -> Suda:
         """Minimal sample uniques and SUDA scores (see :func:`shoal.measures.subsets.suda.suda`)."""

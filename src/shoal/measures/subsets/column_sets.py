@@ -80,17 +80,17 @@ def known_columns(columns: Mapping[str, npt.ArrayLike], people: IntArray | None 
         nobody = people < 0
         people = np.where(nobody, int(people.max()) + np.cumsum(nobody), people)
     total = records if people is None else len(np.unique(people))
-    alone: dict[tuple[str, ...], int] = {(name,): _found([own], people) for name, own in codes.items()}
+    alone: dict[tuple[str, ...], int] = {(name,): _count_alone([own], people) for name, own in codes.items()}
     kept = _affordable(codes, alone, records, budget)
-    found = dict(alone)
+    counted = dict(alone)
     for first, second in combinations(kept, 2):
         both = group_codes([codes[first], codes[second]]).ids
-        found[first, second] = _found([both], people)
+        counted[first, second] = _count_alone([both], people)
         for third in kept[kept.index(second) + 1 :]:
-            sure = found[first, second] == total
-            found[first, second, third] = total if sure else _found([both, codes[third]], people)
-    everything = total if total in found.values() else _found(list(codes.values()), people)
-    return KnownColumns(total, found, everything, tuple(n for n in codes if n not in kept))
+            sure = counted[first, second] == total
+            counted[first, second, third] = total if sure else _count_alone([both, codes[third]], people)
+    everything = total if total in counted.values() else _count_alone(list(codes.values()), people)
+    return KnownColumns(total, counted, everything, tuple(n for n in codes if n not in kept))
 
 
 def _keys(codes: Sequence[npt.NDArray[np.integer]], cards: Sequence[int]) -> IntArray:
@@ -115,7 +115,7 @@ def _affordable(codes: Mapping[str, CodeArray], alone: Mapping[tuple[str, ...], 
     return [name for name in codes if name in ranked]
 
 
-def _found(columns: Sequence[npt.NDArray[np.integer]], people: IntArray | None) -> int:
+def _count_alone(columns: Sequence[npt.NDArray[np.integer]], people: IntArray | None) -> int:
     """People who are the only ones in some class of the columns."""
     if people is None:
         return int((group_sizes(columns, empty=True) == 1).sum())
@@ -205,7 +205,7 @@ def all_subsets(counts: ClassCounts, *, up_to: int = 3, recount: Recount | None 
             raise UsageError(
                 "people are in several classes, so subsets cannot be added up.", hint="Measure the table, not its counts."
             )
-        return [_described(s, recount(s)) for s in sets]
+        return [_describe(s, recount(s)) for s in sets]
     return list(_from_base(counts, sets))
 
 
@@ -217,16 +217,16 @@ def _from_base(counts: ClassCounts, sets: Sequence[tuple[str, ...]]) -> Iterator
     sizes = None if by_member else counts.sizes
     cards = {name: int(own.max(initial=-1)) + 1 for name, own in codes.items()}
     for names in sets:
-        yield _described(names, ClassCounts(_added([codes[n] for n in names], [cards[n] for n in names], sizes)))
+        yield _describe(names, ClassCounts(_add_sizes([codes[n] for n in names], [cards[n] for n in names], sizes)))
 
 
-def _added(codes: Sequence[CodeArray], cards: Sequence[int], sizes: IntArray | None) -> IntArray:
+def _add_sizes(codes: Sequence[CodeArray], cards: Sequence[int], sizes: IntArray | None) -> IntArray:
     """The sizes of the classes over some columns, in any order: of single members, or added up from sizes."""
     if sizes is None and prod(card + 1 for card in cards) < LARGEST_KEY:
         return count_keys(*pack(codes, cards))[1]
     keys = _keys(codes, cards)
-    found = np.bincount(keys) if sizes is None else sum_by(keys, sizes, int(keys.max(initial=-1)) + 1)
-    return found[found > 0]
+    sums = np.bincount(keys) if sizes is None else sum_by(keys, sizes, int(keys.max(initial=-1)) + 1)
+    return sums[sums > 0]
 
 
 def coarser_classes(counts: ClassCounts, columns: Sequence[str]) -> ClassCounts:
@@ -243,7 +243,7 @@ def coarser_classes(counts: ClassCounts, columns: Sequence[str]) -> ClassCounts:
     return ClassCounts(sum_by(grouping.ids, counts.sizes, grouping.n))
 
 
-def _described(names: tuple[str, ...], counts: ClassCounts) -> Subset:
+def _describe(names: tuple[str, ...], counts: ClassCounts) -> Subset:
     k, unique = k_anonymity(counts), unique_members(counts)
     return Subset(names, counts.n_classes, k, unique, distinction(counts), separation(counts))
 
@@ -255,7 +255,7 @@ def subset_count(counts: ClassCounts, columns: Sequence[str], *, recount: Recoun
 
 def _by_sets(counts: ClassCounts, sets: Sequence[tuple[str, ...]], recount: Recount | None) -> Iterator[Subset]:
     if not adds_up(counts) and recount is not None:
-        return (_described(names, recount(names)) for names in sets)
+        return (_describe(names, recount(names)) for names in sets)
     return _from_base(counts, sets)
 
 
@@ -292,11 +292,11 @@ def column_contributions(counts: ClassCounts, *, recount: Recount | None = None)
     """
     total, columns = unique_members(counts), counts.columns
     sets = [(name,) for name in columns] + [tuple(n for n in columns if n != name) for name in columns if len(columns) > 1]
-    found = {s.columns: s for s in _by_sets(counts, sets, recount)}
+    by_columns = {s.columns: s for s in _by_sets(counts, sets, recount)}
     out = []
     for name in columns:
-        rest, alone = tuple(n for n in columns if n != name), found[name,]
-        without = found[rest].unique if rest else int(each_once(counts).n_members == 1)
+        rest, alone = tuple(n for n in columns if n != name), by_columns[name,]
+        without = by_columns[rest].unique if rest else int(each_once(counts).n_members == 1)
         out.append(Contribution(name, alone.classes, alone.unique, without, total - without))
     return sorted(out, key=lambda c: (-c.adds, -c.unique_alone, c.column))
 
@@ -365,7 +365,7 @@ def column_sets(counts: ClassCounts, *, up_to: int, alpha: float = 0.05, k: int 
     if not counts.adds_up:
         raise UsageError("people are in several classes, so sets cannot be added up.", hint="Count rows, or one row per person.")
     cards = [int(c.max()) + 1 for c in counts.codes]
-    found: dict[tuple[int, ...], ColumnSet] = {}
+    sets: dict[tuple[int, ...], ColumnSet] = {}
     open_sets: dict[tuple[int, ...], tuple[IntArray, int]] = {(): (np.zeros(counts.n_classes, np.int64), 1)}
     identifying: list[tuple[int, ...]] = []
     last = min(up_to, len(cards))
@@ -381,15 +381,15 @@ def column_sets(counts: ClassCounts, *, up_to: int, alpha: float = 0.05, k: int 
                 grouping = group_codes([ids, counts.codes[j]], [n, cards[j]])
                 sizes = sum_by(grouping.ids, counts.sizes, grouping.n)
                 one = ColumnSet(tuple(counts.columns[i] for i in places), grouping.n, int(sizes.min()), int((sizes == 1).sum()))
-                found[places] = one
+                sets[places] = one
                 if one.unique >= alpha * counts.n_members:
                     identifying.append(places)
                 elif level < last:
                     following[places] = (grouping.ids.astype(np.int16 if grouping.n <= NARROW else np.int32), grouping.n)
         open_sets = following
-    safe = [p for p, one in found.items() if one.k >= k]
+    safe = [p for p, one in sets.items() if one.k >= k]
     largest = [p for p in safe if not any(set(p) < set(q) for q in safe)]
-    order = [found[p] for p in sorted(found, key=lambda p: (len(p), p))]
+    order = [sets[p] for p in sorted(sets, key=lambda p: (len(p), p))]
     return Lattice(
-        counts.n_members, alpha, k, up_to, tuple(order), tuple(found[p] for p in identifying), tuple(found[p] for p in largest)
+        counts.n_members, alpha, k, up_to, tuple(order), tuple(sets[p] for p in identifying), tuple(sets[p] for p in largest)
     )

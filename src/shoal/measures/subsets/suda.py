@@ -242,7 +242,7 @@ def _is_minimal(mask: int, at: int, masks: Ints, chain: Ints) -> bool:  # pragma
 
 
 @njit
-def _grown(array: Ints) -> Ints:  # pragma: no cover - compiled
+def _grow(array: Ints) -> Ints:  # pragma: no cover - compiled
     return np.concatenate((array, np.empty(len(array), np.int64)))
 
 
@@ -285,7 +285,7 @@ def _search(
                 stay += 1
             elif single[r] and _is_minimal(mask, head[r], mask_of, chain):
                 if found == len(klass):
-                    klass, mask_of, chain = _grown(klass), _grown(mask_of), _grown(chain)
+                    klass, mask_of, chain = _grow(klass), _grow(mask_of), _grow(chain)
                 klass[found], mask_of[found], chain[found] = r, mask, head[r]
                 head[r] = found
                 found += 1

@@ -77,7 +77,7 @@ def model_scores(target: str, data: Learned, *, seed: int) -> list[ModelScore]:
 
 
 def _folds(target: str, data: Learned, makers: Mapping[str, Callable[[], Any]], seed: int) -> list[ModelScore]:
-    found: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+    folds: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
     rng = np.random.default_rng(seed)
     fold = rng.permutation(len(data.y)) % FOLDS
     for i in range(FOLDS):
@@ -92,9 +92,9 @@ def _folds(target: str, data: Learned, makers: Mapping[str, Callable[[], Any]], 
             )
             for score, value in one.items():
                 base = _baseline(score, data.y[train], data.y[test])
-                found.setdefault((name, score), []).append((value, two.get(score, float("nan")), base))
+                folds.setdefault((name, score), []).append((value, two.get(score, float("nan")), base))
     out = []
-    for (name, score), values in found.items():
+    for (name, score), values in folds.items():
         a = np.array(values)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a score that no fold has
@@ -115,12 +115,12 @@ def _without(before: Sequence[IntArray], after: Sequence[IntArray], test: IntArr
     kept, owed = np.ones(len(order), np.bool_), np.ones(len(test), np.bool_)
     blank = [a < 0 for a in published]
     patterns = group_codes([b.astype(np.int64) for b in blank])
-    told = [[j for j in range(len(after)) if not blank[j][row]] for row in patterns.first]
+    shown = [[j for j in range(len(after)) if not blank[j][row]] for row in patterns.first]
     everything = list(range(len(after)))
     passes = [(everything, np.flatnonzero(kept))]
-    for i in sorted(range(patterns.n), key=lambda i: -len(told[i])):
-        if told[i] and told[i] != everything:
-            passes.append((told[i], np.flatnonzero(patterns.ids == i)))
+    for i in sorted(range(patterns.n), key=lambda i: -len(shown[i])):
+        if shown[i] and shown[i] != everything:
+            passes.append((shown[i], np.flatnonzero(patterns.ids == i)))
     for use, rows in passes:
         rows, still = rows[kept[rows]], np.flatnonzero(owed)
         both = group_codes([np.concatenate((published[j][rows], people[j][still])) for j in use])
@@ -188,7 +188,7 @@ def _scores(
 
 def _auc(chances: FloatArray, classes: FloatArray, y: FloatArray) -> float:
     """Area under the curve, one category against the rest, averaged over those that both occur and do not always occur."""
-    found = []
+    areas = []
     for c in np.unique(y):
         here = y == c
         if here.all():
@@ -201,8 +201,8 @@ def _auc(chances: FloatArray, classes: FloatArray, y: FloatArray) -> float:
         ranks = np.empty(len(y))
         ranks[order] = rank
         n, m = int(here.sum()), int((~here).sum())
-        found.append((float(ranks[here].sum()) - n * (n + 1) / 2) / (n * m))
-    return float(np.mean(found)) if found else float("nan")
+        areas.append((float(ranks[here].sum()) - n * (n + 1) / 2) / (n * m))
+    return float(np.mean(areas)) if areas else float("nan")
 
 
 def _baseline(score: str, y: FloatArray, y_test: FloatArray) -> float:
@@ -400,8 +400,8 @@ def contingency(x: IntArray, y: IntArray, width: int) -> tuple[IntArray, IntArra
         count = np.bincount(cells, minlength=highest)
         seen = np.flatnonzero(count)
         return seen, count[seen]
-    found = np.unique(cells, return_counts=True)
-    return found[0], found[1].astype(np.int64)
+    counted = np.unique(cells, return_counts=True)
+    return counted[0], counted[1].astype(np.int64)
 
 
 def table_distance(before: tuple[IntArray, IntArray], after: tuple[IntArray, IntArray]) -> float:

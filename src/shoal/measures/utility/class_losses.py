@@ -50,9 +50,9 @@ def classification_metric(counts: ClassCounts, column: str, *, suppressed: int =
     >>> round(classification_metric(ClassCounts((4, 4, 4), sensitive={"d": s}), "d"), 7)
     0.4166667
     """
-    found = profile(counts, column)
-    total = int(found.totals.sum())
-    return (total - int(found.largest.sum()) + suppressed) / (total + suppressed)
+    values = profile(counts, column)
+    total = int(values.totals.sum())
+    return (total - int(values.largest.sum()) + suppressed) / (total + suppressed)
 
 
 def sum_of_squares(before: npt.ArrayLike, after: npt.ArrayLike) -> float:

@@ -213,8 +213,8 @@ def query_errors(columns: Sequence[Queried], *, queries: int, seed: int) -> Quer
         width = int(rng.integers(1, min(MOST_COLUMNS, len(usable)) + 1))
         asked = [usable[i] for i in rng.choice(len(usable), size=width, replace=False)]
         errors.append(_error(asked, [_stretch(c.column, width, rng) for c in asked]))
-    found = np.array(errors)
-    return QueryErrors(queries, float(found.mean()), float(np.median(found)), float(np.quantile(found, 0.9)))
+    values = np.array(errors)
+    return QueryErrors(queries, float(values.mean()), float(np.median(values)), float(np.quantile(values, 0.9)))
 
 
 def _stretch(column: PublishedColumn, width: int, rng: np.random.Generator) -> FloatArray:
@@ -229,12 +229,12 @@ def _stretch(column: PublishedColumn, width: int, rng: np.random.Generator) -> F
 def _error(asked: Sequence[Queried], stretches: Sequence[FloatArray]) -> float:
     n, m = len(asked[0].before), len(asked[0].after)
     truth = np.ones(n, dtype=np.bool_)
-    told = np.ones(m)
+    factor = np.ones(m)
     for one, inside in zip(asked, stretches, strict=True):
         truth &= inside[one.before] > 0
-        told = told * (one.column.per_label(inside) / one.column.covered)[one.after]
+        factor = factor * (one.column.per_label(inside) / one.column.covered)[one.after]
     right = float(truth.sum())
-    return abs(float(told.sum()) * n / m - right) / max(right, FLOOR * n)
+    return abs(float(factor.sum()) * n / m - right) / max(right, FLOOR * n)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -419,7 +419,7 @@ def private_information(c: PublishedColumn, before: FloatArray, after: FloatArra
     chance = inside / np.maximum(inside.sum(axis=1, keepdims=True), 1)
     n = float(total.sum())
     with np.errstate(divide="ignore"):
-        told = np.where(after > 0, -np.log2(np.where(after > 0, chance, 1.0)) * after, 0.0).sum() / n
+        bits = np.where(after > 0, -np.log2(np.where(after > 0, chance, 1.0)) * after, 0.0).sum() / n
         blank = np.where(gone > 0, -np.log2(np.where(gone > 0, total / n, 1.0)) * gone, 0.0).sum() / n
-    loss = max(0.0, float(told + blank))
+    loss = max(0.0, float(bits + blank))
     return entropy_bits(np.asarray(total / n)) - loss, loss

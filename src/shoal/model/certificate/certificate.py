@@ -179,9 +179,9 @@ class Certificate(SignedCertificate):
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        found = data.get("format") if isinstance(data, dict) else None
-        if found not in (FORMAT, FORMAT_1):
-            other = isinstance(found, str) and found.startswith("shoal-certificate/")
+        version = data.get("format") if isinstance(data, dict) else None
+        if version not in (FORMAT, FORMAT_1):
+            other = isinstance(version, str) and version.startswith("shoal-certificate/")
             raise TamperError(
                 f"the certificate is of another version than '{FORMAT}'."
                 if other
@@ -190,7 +190,7 @@ class Certificate(SignedCertificate):
             )
         made = super().from_json(data)
         later = (made.given, made.identifying, made.looks_identifying, made.notes, made.utility.allowed)
-        if {part is None for part in later} != {found == FORMAT_1} or (made.known is not None and found == FORMAT_1):
+        if {part is None for part in later} != {version == FORMAT_1} or (made.known is not None and version == FORMAT_1):
             raise TamperError("the certificate has parts of another version than its own.", hint=form.HINT)
         if (made.after_people is None or made.requirements_people is None) != (made.unit.column is None):
             raise TamperError("the certificate counts people without a person column, or the reverse.", hint=form.HINT)

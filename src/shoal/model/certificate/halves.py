@@ -76,7 +76,7 @@ def flat_form(data: Any) -> Any:
         listed = sorted((one for a in attacks for one in a), key=_worst_first)
     except (KeyError, TypeError, ValueError):
         raise _unfit() from None
-    return {**_joined(*rest), "attacks": listed, **{name: data[name] for name in HEAD if name in data}}
+    return {**_join(*rest), "attacks": listed, **{name: data[name] for name in HEAD if name in data}}
 
 
 def _worst_first(attack: Mapping[str, Any]) -> tuple[int, float, str]:
@@ -106,11 +106,11 @@ def _split(value: Any, path: tuple[str, ...], derived: frozenset[str]) -> tuple[
     return _ABSENT, value
 
 
-def _joined(one: Any, other: Any) -> Any:
+def _join(one: Any, other: Any) -> Any:
     if isinstance(one, dict) and isinstance(other, dict):
-        return {n: _joined(one.get(n, _ABSENT), other.get(n, _ABSENT)) for n in (*one, *(n for n in other if n not in one))}
+        return {n: _join(one.get(n, _ABSENT), other.get(n, _ABSENT)) for n in (*one, *(n for n in other if n not in one))}
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other) and one:
-        return [_joined(a, b) for a, b in zip(one, other, strict=True)]
+        return [_join(a, b) for a, b in zip(one, other, strict=True)]
     if one is _ABSENT or other is _ABSENT:
         return one if other is _ABSENT else other
     raise _unfit()

@@ -34,7 +34,7 @@ def write_counts(counts: ClassCounts, path: str | Path) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.table(_numbers(counts)).replace_schema_metadata({"shoal": json.dumps(_described(counts), sort_keys=True)})
+    table = pa.table(_numbers(counts)).replace_schema_metadata({"shoal": json.dumps(_describe(counts), sort_keys=True)})
     target = Path(path)
     with atomic(target) as temporary:
         pq.write_table(table, temporary, compression="zstd")
@@ -72,47 +72,47 @@ def _counts(about: dict[str, Any], numbers: dict[str, Any]) -> ClassCounts:
         numbers["size"],
         columns=about["columns"],
         codes=[numbers[f"c{i}"] for i in range(about["coded"])],
-        categories=[_unpacked(c) for c in about["categories"]],
+        categories=[_unpack(c) for c in about["categories"]],
         sensitive={s["column"]: _sensitive(s) for s in about["sensitive"]},
         records=numbers.get("records"),
         weights=numbers.get("weight"),
         n_people=about["n_people"],
         unit=about["unit"],
         missing=MissingPolicy(about["missing"]),
-        people=None if about["people"] is None else PeopleCounts(*(_unpacked(a).to_numpy() for a in about["people"])),
+        people=None if about["people"] is None else PeopleCounts(*(_unpack(a).to_numpy() for a in about["people"])),
     )
 
 
-def _described(counts: ClassCounts) -> dict[str, Any]:
+def _describe(counts: ClassCounts) -> dict[str, Any]:
     p = counts.people
     return {
         "format": FORMAT,
         "columns": list(counts.columns),
         "coded": len(counts.codes),
-        "categories": [_packed(c) for c in counts.categories],
+        "categories": [_pack(c) for c in counts.categories],
         "sensitive": [
             {
                 "column": s.column,
-                "classes": _packed(s.classes),
-                "values": _packed(s.values),
-                "counts": _packed(s.counts),
-                "categories": _packed(s.categories),
+                "classes": _pack(s.classes),
+                "values": _pack(s.values),
+                "counts": _pack(s.counts),
+                "categories": _pack(s.categories),
             }
             for s in counts.sensitive.values()
         ],
         "n_people": counts.n_people,
         "unit": counts.unit,
         "missing": counts.missing.value,
-        "people": None if p is None else [_packed(a) for a in (p.sizes, p.alike, p.members)],
+        "people": None if p is None else [_pack(a) for a in (p.sizes, p.alike, p.members)],
     }
 
 
 def _sensitive(about: dict[str, Any]) -> SensitiveCounts:
-    numbers = [_unpacked(about[n]).to_numpy() for n in ("classes", "values", "counts")]
-    return SensitiveCounts(about["column"], numbers[0], numbers[1].astype(np.int32), numbers[2], _unpacked(about["categories"]))
+    numbers = [_unpack(about[n]).to_numpy() for n in ("classes", "values", "counts")]
+    return SensitiveCounts(about["column"], numbers[0], numbers[1].astype(np.int32), numbers[2], _unpack(about["categories"]))
 
 
-def _packed(values: Any) -> str | None:
+def _pack(values: Any) -> str | None:
     """An array as Arrow stream, compressed, as text."""
     import pyarrow as pa
 
@@ -126,7 +126,7 @@ def _packed(values: Any) -> str | None:
     return base64.b64encode(sink.getvalue()).decode()
 
 
-def _unpacked(text: str | None) -> Any:
+def _unpack(text: str | None) -> Any:
     import pyarrow as pa
 
     if text is None:

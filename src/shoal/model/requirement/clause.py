@@ -81,12 +81,12 @@ def pieces(text: str) -> list[str]:
     ['k>=5', ' t[a, ordered]<=0.2', ' t["b]c,"]<=1']
     """
     out, start, depth = [], 0, 0
-    for found in _COMMA.finditer(text):
-        _, opened, closed, comma = found.groups()
+    for mark in _COMMA.finditer(text):
+        _, opened, closed, comma = mark.groups()
         depth += bool(opened) - bool(closed)
         if comma and depth <= 0:
-            out.append(text[start : found.start()])
-            start, depth = found.end(), 0
+            out.append(text[start : mark.start()])
+            start, depth = mark.end(), 0
     return [*out, text[start:]]
 
 

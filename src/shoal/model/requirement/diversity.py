@@ -149,8 +149,8 @@ class RecursiveDiversity(_Inside):
     @classmethod
     def from_clause(cls, clause: Clause, reading: Reading) -> Requirement:
         """``recursive[ill, l=2]<3``; also ``recursive[ill, c=3]>=2``, where c may be left out."""
-        said = clause.inside[-1].replace(" ", "") if clause.inside else ""
-        option = {name: value for name in ("l", "c") if (value := _after(said, f"{name}=")) is not None}
+        inside = clause.inside[-1].replace(" ", "") if clause.inside else ""
+        option = {name: value for name in ("l", "c") if (value := _after(inside, f"{name}=")) is not None}
         column = clause.column(reading, len(option))
         if clause.sign == "<" and "l" in option:
             return cls(column, clause.bound, _whole(option["l"]))

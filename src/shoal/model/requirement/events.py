@@ -167,8 +167,8 @@ class NearRecords(_People):
     @property
     def reach(self) -> float:
         """How far times may be off, in microseconds (or as a number); −1: not a length."""
-        found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,9})?)(s|min|h|d|w)?", self.time or "0")
-        return float(found[1]) * _LENGTHS[found[2]] if found else -1.0
+        match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,9})?)(s|min|h|d|w)?", self.time or "0")
+        return float(match[1]) * _LENGTHS[match[2]] if match else -1.0
 
     @property
     def in_time(self) -> bool:
@@ -183,8 +183,8 @@ class NearRecords(_People):
     @property
     def characters(self) -> int:
         """The first characters that alike places have in common; 0: all."""
-        found = re.fullmatch(r"prefix:([1-9]\d?)", self.place_within)
-        return int(found[1]) if found else 0
+        match = re.fullmatch(r"prefix:([1-9]\d?)", self.place_within)
+        return int(match[1]) if match else 0
 
     def options(self) -> tuple[str, ...]:
         return (str(self.records), *((self.time or "0", self.place_within) if self.place_within else (self.time,)))
@@ -242,7 +242,7 @@ class InferredPlace(_OfKnown):
         return f"{what} {self.role}, if it is not known already, with a chance of at most {written(self.share)}"
 
 
-def _inferred(kind: str) -> Schema:
+def _inferred_share(kind: str) -> Schema:
     text = f"Event tables: up to so many known records tell the {kind} place with at most this chance."
     return {kind: described(several(group(records=_RECORDS, share=SHARE)), text)}
 
@@ -256,7 +256,7 @@ class InferredHome(InferredPlace):
     kind: ClassVar[str] = "home"
     role: ClassVar[str] = "the place with most records"
     spellings: ClassVar[Spellings] = {"home": {}}
-    schema: ClassVar[Schema] = _inferred("home")
+    schema: ClassVar[Schema] = _inferred_share("home")
 
 
 @register
@@ -268,7 +268,7 @@ class InferredWork(InferredPlace):
     kind: ClassVar[str] = "work"
     role: ClassVar[str] = "the place with second most records"
     spellings: ClassVar[Spellings] = {"work": {}}
-    schema: ClassVar[Schema] = _inferred("work")
+    schema: ClassVar[Schema] = _inferred_share("work")
 
 
 @register
@@ -281,4 +281,4 @@ class InferredNext(InferredPlace):
     kind: ClassVar[str] = "next"
     role: ClassVar[str] = "the place after one of them"
     spellings: ClassVar[Spellings] = {"next": {}}
-    schema: ClassVar[Schema] = _inferred("next")
+    schema: ClassVar[Schema] = _inferred_share("next")

@@ -62,7 +62,7 @@ def cell_budget(
     if need == 0:
         cells = n  # a member alone is enough
     elif not all_cells:
-        cells = _allowed(others, need, b, bound)
+        cells = _most_cells(others, need, b, bound)
     else:
         cells = _fixed_point(others, need, b, bound)
     return Budget(cells, n / cells, bound, "table" if all_cells else "cell", tuple(notes))
@@ -175,7 +175,7 @@ def greedy_split(weights: Sequence[float], caps: Sequence[int], cells: float) ->
         d[-max(gains)[1]] += 1
 
 
-def _allowed(n: int, k: int, beta: float, bound: str) -> int:
+def _most_cells(n: int, k: int, beta: float, bound: str) -> int:
     if bound == "chernoff":
         return max(1, int(n / _chernoff_mean(k, beta)))
     if bound == "poisson":

@@ -49,10 +49,10 @@ def rounded(values: Any, width: float, *, origin: float = 0.0) -> Distribution:
     >>> rounded([0.1, 0.2, 0.3], 0.1).occupied
     3
     """
-    return _rounded(values, width, origin)[0]
+    return _round_law(values, width, origin)[0]
 
 
-def _rounded(values: Any, width: float, origin: float) -> tuple[Distribution, float]:
+def _round_law(values: Any, width: float, origin: float) -> tuple[Distribution, float]:
     """The distribution over intervals, and the probability of the tails that were joined to its ends."""
     step = positive_width(width)
     if hasattr(values, "cdf"):
@@ -111,7 +111,7 @@ def interval_singletons(values: Any, width: float, group_size: int, *, origin: f
 
 def _exact(values: Any, width: float, k: int, origin: float) -> Estimate:
     """From the interval probabilities; with far tails, between the tails as one interval each and everybody there unique."""
-    d, tail = _rounded(values, width, origin)
+    d, tail = _round_law(values, width, origin)
     notes = () if hasattr(values, "cdf") else ("the sample is taken as the whole distribution",)
     low = _moments.mean(d, k)
     name = "exact interval probabilities"
@@ -254,14 +254,14 @@ def _from_discrete(law: Any, step: float, origin: float, first: int, last: int) 
     if listed is None and (last - first) * step > 4 * MOST_CELLS:  # too many numbers to list; edges lie just before them
         mass = _masses(law, origin + step * (np.arange(first, last + 2, dtype=np.float64) - NEAR))
     else:
-        points = _points(law, origin + step * first, origin + step * last) if listed is None else _listed(law, listed)
+        points = _points(law, origin + step * first, origin + step * last) if listed is None else _list_shares(law, listed)
         index = _index(points, step, origin).astype(np.int64)
         mass = np.bincount(index - index.min(), weights=law.pmf(points)).astype(np.float64)
     occupied = np.flatnonzero(mass)
     return Distribution.of(mass[occupied[0] : occupied[-1] + 1], normalize=True)
 
 
-def _listed(law: Any, values: Any) -> Floats:
+def _list_shares(law: Any, values: Any) -> Floats:
     out: Floats = np.unique(np.asarray(values, dtype=np.float64) + float(getattr(law, "kwds", {}).get("loc", 0.0)))
     return out
 
@@ -341,7 +341,7 @@ def density_integral(law: Any, power: int) -> float:
         return float(scale ** -(m - 1) / m)
     if name == "uniform":
         return float((scale * math.sqrt(12)) ** -(m - 1))
-    pieces = _integrated(law, lambda f: f**m)
+    pieces = _integrate(law, lambda f: f**m)
     whole_, ends = float(pieces.sum()), float(pieces[0] + pieces[-1])
     if not (math.isfinite(whole_) and ends <= 1e-4 * whole_):
         raise UsageError(
@@ -350,7 +350,7 @@ def density_integral(law: Any, power: int) -> float:
     return whole_
 
 
-def _integrated(law: Any, of_density: Callable[[float], float]) -> Floats:
+def _integrate(law: Any, of_density: Callable[[float], float]) -> Floats:
     r"""Integrals of a function of the density, :math:`\int g(f)\,dx=\int g(f)/f\,du` over quantiles u on a logarithmic scale.
 
     One number per piece, from the far lower tail over the median to the far upper tail.
@@ -373,7 +373,7 @@ def _integrated(law: Any, of_density: Callable[[float], float]) -> Floats:
 
 def integral_form(law: Any, step: float, k: int, f2: float) -> Estimate:
     """k times the integral of f (1 - width f)^(k-1)."""
-    total = float(_integrated(law, lambda f: f * max(0.0, 1 - step * f) ** (k - 1)).sum())
+    total = float(_integrate(law, lambda f: f * max(0.0, 1 - step * f) ** (k - 1)).sum())
     value = min(float(k), k * total)
     fine = step * step * f2 * f2 < 0.01
     error = value * 0.02 if fine else float(k)

@@ -58,7 +58,7 @@ def uniqueness(p: Any, group_size: int, *, method: Method = "auto", normalize: b
     if k > d.occupied:
         return Estimate.exact(0.0, method="more people than cells", log_value=-math.inf)
     if method in _NAMED:
-        return _named(d, k, method)
+        return _approximate(d, k, method)
     if _is_uniform(d):
         return _exact(log_uniform(k, d.cells if d.occupied == d.cells else d.occupied), "product of (1 - i/N)")
     if k == d.occupied:
@@ -123,14 +123,14 @@ def _saddlepoint(d: Distribution, k: int, tilt: _tilt.Tilt | None = None) -> Est
     return _around(log_value, error, "saddlepoint with third and fourth cumulants", not note, note)
 
 
-def _named(d: Distribution, k: int, method: str) -> Estimate:
+def _approximate(d: Distribution, k: int, method: str) -> Estimate:
     """An approximation of the literature, in an interval that holds the best answer too."""
     best = uniqueness(d, k)
     if method == "saddlepoint":
         if best.grade == "B" or k == d.occupied:
             return best
-        found = _saddlepoint(d, k)
-        return compare_to_best(found.log_value or 0.0, found.method, best)
+        approximation = _saddlepoint(d, k)
+        return compare_to_best(approximation.log_value or 0.0, approximation.method, best)
     if method in ("kappa", "kappa-limit"):
         log_value, name, broken = uniqueness_formula(d.kappa, d.cells, k, d.p_max, limit=method == "kappa-limit")
         return compare_to_best(log_value, name, best, notes=tuple(broken))

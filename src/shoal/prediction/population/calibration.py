@@ -42,11 +42,11 @@ def calibrate(
         for _ in range(draws):
             f = rng.multivariate_hypergeometric(sizes, round(rate * risk.people), method="marginals")
             seen = f > 0
-            found = population_risk([c[seen] for c in table], f[seen], risk.people, model=risk.model, seed=seed, limits=False)
+            refit = population_risk([c[seen] for c in table], f[seen], risk.people, model=risk.model, seed=seed, limits=False)
             ones = sizes == 1
             truths = (float((ones & (f == 1)).sum()), float((f[seen] / sizes[seen]).sum()), float(ones.sum()))
             for name, truth in zip(NAMES, truths, strict=True):
-                gap = _gap(getattr(found, name), truth)
+                gap = _gap(getattr(refit, name), truth)
                 inside += gap <= 1
                 gaps[name] = max(gaps[name], gap)
         held[rate] = (inside, draws * len(NAMES))

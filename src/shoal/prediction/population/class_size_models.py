@@ -85,14 +85,14 @@ def pitman(s: SampledClasses, cells: int | None) -> Fit:
     best, at = -math.inf, (0.0, 0.0)
     for alpha0 in (0.05, 0.3, 0.6, 0.9):
         start = (math.log(alpha0 / (1 - alpha0)), math.log(max(1.0, _ewens_theta(s.people, s.classes) * (1 - alpha0))))
-        found = optimize.minimize(
+        fit = optimize.minimize(
             lambda x: -likelihood(_logistic(x[0]), math.exp(min(x[1], 60.0))),
             start,
             method="Nelder-Mead",
             options={"xatol": 1e-9, "fatol": 1e-9 + 1e-13 * s.people, "maxiter": 4000},
         )
-        if -found.fun > best:
-            best, at = -float(found.fun), (float(found.x[0]), float(found.x[1]))
+        if -fit.fun > best:
+            best, at = -float(fit.fun), (float(fit.x[0]), float(fit.x[1]))
     alpha, total = _logistic(at[0]), math.exp(min(at[1], 60.0))
     theta = total - alpha
     if alpha < 1e-4 or best <= likelihood(1e-9, _ewens_theta(s.people, s.classes) + 1e-9) + 1e-9:

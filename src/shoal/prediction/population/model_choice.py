@@ -81,7 +81,7 @@ def choose(s: Sample, model: str = "auto", *, seed: int = 0) -> Fit:
     if model in refused:
         raise UsageError(f"the model '{model}' cannot be fitted here: {refused[model]}.", hint="Leave the choice to 'auto'.")
     wanted = [name for name in MODELS if name not in refused and model in ("auto", AVERAGE, name)]
-    fits = [[_fitted(s.without(h), name, seed) for name in wanted] for h in held]
+    fits = [[_fit(s.without(h), name, seed) for name in wanted] for h in held]
     shares = np.concatenate(
         [np.stack([m.share(s.codes[h > 0]) for m in part]) for part, h in zip(fits, held, strict=True)], axis=1
     )
@@ -90,7 +90,7 @@ def choose(s: Sample, model: str = "auto", *, seed: int = 0) -> Fit:
     parts = [Shares.of(models.average(part, weights), s, np.random.default_rng(seed)) for part in fits]
     shape, bounds = likeliest_shape(parts, held, s.effect)
     left_out = s.people * sum((p.observed * h for p, h in zip(parts, held, strict=True)), np.zeros(s.sizes.size)) / s.sizes
-    whole = models.average([_fitted(s, name, seed) for name in wanted], weights)
+    whole = models.average([_fit(s, name, seed) for name in wanted], weights)
     every = Shares.of(whole, s, np.random.default_rng(seed))
     scores = dict(zip(wanted, (np.log(shares) @ people / s.people).tolist(), strict=True))
     name = wanted[0]
@@ -134,7 +134,7 @@ def _why_not(s: Sample, name: str) -> str:
     return ""
 
 
-def _fitted(s: Sample, name: str, seed: int) -> Model:
+def _fit(s: Sample, name: str, seed: int) -> Model:
     if name == "latent-class":
         return latent_class(s, seed)
     return {"independent": models.independent, "tree": models.tree, "two-way": models.two_way}[name](s)
@@ -148,8 +148,8 @@ def likeliest_shape(parts: Sequence[Shares], held: Sequence[Ints], effect: float
         return sum(log_likelihood(math.exp(log_a), p, h) for p, h in zip(parts, held, strict=True))
 
     low, high = math.log(LEAST), math.log(MOST)
-    found = optimize.minimize_scalar(lambda x: -value(x), bounds=(low, high), method="bounded", options={"xatol": 1e-3})
-    at, top = float(found.x), -float(found.fun)
+    fit = optimize.minimize_scalar(lambda x: -value(x), bounds=(low, high), method="bounded", options={"xatol": 1e-3})
+    at, top = float(fit.x), -float(fit.fun)
 
     def gap(x: float) -> float:
         return value(x) - top + DROP * effect

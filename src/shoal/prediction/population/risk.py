@@ -82,8 +82,8 @@ class PopulationRisk:
     """How often the intervals held on subsamples of the sample, if that was tried."""
 
     def __repr__(self) -> str:
-        said = f"{self.people:,} of {self.population:,} people, model {self.model}"
-        return f"<PopulationRisk of {said}: mean {self.mean:.4g}, largest {self.max:.4g}>"
+        text = f"{self.people:,} of {self.population:,} people, model {self.model}"
+        return f"<PopulationRisk of {text}: mean {self.mean:.4g}, largest {self.max:.4g}>"
 
     @property
     def mean(self) -> float:
@@ -158,7 +158,7 @@ def population_risk(
     """
     s = Sample.of(codes, sizes, population, design)
     if s.people == s.population:
-        return _counted(s)
+        return _count_sample(s)
     return assembled_risk(s, choose(s, model, seed=seed), limits=limits)
 
 
@@ -181,10 +181,10 @@ def assembled_risk(s: Sample, fit: Fit, *, limits: bool = True) -> PopulationRis
 
     why = f"fitted population ({fit.model})"
     chance = s.effect * float((unique * (1 - unique)).sum())
-    tau = _ranged([uniques(*x) for x in ((a, mean), *ends)], chance, int(alone.sum()), why)
+    tau = _range_of([uniques(*x) for x in ((a, mean), *ends)], chance, int(alone.sum()), why)
     variance = s.effect * float((f**2 * risk * np.maximum(1 / f - risk, 0)).sum())
-    right = _ranged([matches(*x) for x in ((a, mean), *ends)], variance, float(f.size), why)
-    alive = [_scaled(x, s, unique, sign) for x, sign in ((tau.low, -1), (tau.value, 0), (tau.high, 1))]
+    right = _range_of([matches(*x) for x in ((a, mean), *ends)], variance, float(f.size), why)
+    alive = [_scale(x, s, unique, sign) for x, sign in ((tau.low, -1), (tau.value, 0), (tau.high, 1))]
     whole = Estimate(alive[1], min(alive), max(alive), level=LEVEL, method=why)
     refuted, more = refutation(s, fit), never_meet(s, fit, s.population) if limits else 0.0
     firm = not limits or (grade_of(s, fit) == "B" and more <= SLIGHT)
@@ -317,7 +317,7 @@ def counted_classes(s: Sample) -> SampledClasses:
     return SampledClasses(sizes, numbers, s.people, s.sizes.size, ones, twos, s.population)
 
 
-def _ranged(values: list[float], variance: float, most: float, method: str) -> Estimate:
+def _range_of(values: list[float], variance: float, most: float, method: str) -> Estimate:
     """The first value; from the least to the greatest of all, and chance beyond both."""
     middle = values[0]
     chance = Z * math.sqrt(variance + Z**2 / 4)  # score limits of a mean: they hold where few are expected, too
@@ -342,7 +342,7 @@ def _plausible_counts(least: float, most: float, ratio: float) -> tuple[float, f
     return float(max(low, 0.0)), float(high)
 
 
-def _scaled(uniques: float, s: Sample, unique: Floats, side: int) -> float:
+def _scale(uniques: float, s: Sample, unique: Floats, side: int) -> float:
     """Unique people of the population when each was sampled at the rate of its class; chance of the sample on the given side."""
     rate, varies = s.rate, s.effect
     if s.design is not None and float(unique.sum()) > 0:
@@ -353,7 +353,7 @@ def _scaled(uniques: float, s: Sample, unique: Floats, side: int) -> float:
     return min(max(out, 0.0), float(s.population))
 
 
-def _counted(s: Sample) -> PopulationRisk:
+def _count_sample(s: Sample) -> PopulationRisk:
     """The sample is the population: everything is counted."""
     back = np.empty_like(s.order)
     back[s.order] = np.arange(s.order.size)

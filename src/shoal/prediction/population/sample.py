@@ -123,5 +123,5 @@ def strength(counts: Floats, centre: Floats) -> float:
         alpha = float(np.exp(log_alpha))
         return -float((gammaln(n + alpha * q) - gammaln(alpha * q)).sum() + gammaln(alpha) - gammaln(total + alpha))
 
-    found = optimize.minimize_scalar(cost, bounds=(0.0, np.log(1e4 * total + 1e4)), method="bounded", options={"xatol": 1e-3})
-    return float(np.exp(found.x))
+    fit = optimize.minimize_scalar(cost, bounds=(0.0, np.log(1e4 * total + 1e4)), method="bounded", options={"xatol": 1e-3})
+    return float(np.exp(fit.x))

@@ -117,8 +117,8 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
         known = Estimate.exact(float(n1), method="counted", spread=[float(n1), float(n1)])
         return PopulationEstimate(n, total, data.classes, n1, done, known, 0.0, 1.0, ())
     fits = tuple(_try(name, fit, data, cells) for name, fit in models.MODELS)
-    found = {m.name: m.uniques for m in fits}
-    chosen, rule = dankar(found.get, rate, n1)
+    uniques = {m.name: m.uniques for m in fits}
+    chosen, rule = dankar(uniques.get, rate, n1)
     fits = tuple(_no_second_opinion(m) for m in fits)
     return PopulationEstimate(
         n,
@@ -126,7 +126,7 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
         data.classes,
         n1,
         match_probability(n1, n2, rate, n3=n3) if n1 else None,
-        _ranged(fits, chosen, rule, uniques_range(data)),
+        _range_of(fits, chosen, rule, uniques_range(data)),
         n1 / n,
         sample_unique_risk(rate),
         fits,
@@ -229,13 +229,13 @@ def dankar(uniques: Callable[[str], float | None], rate: float, n1: int) -> tupl
     if n1 == 0:
         return 0.0, "no sample uniques"
     if rate <= 0.1:
-        found = uniques("pitman")
-        return (found, "pitman") if found is not None else (uniques("zayatz"), "zayatz")
+        estimate = uniques("pitman")
+        return (estimate, "pitman") if estimate is not None else (uniques("zayatz"), "zayatz")
     usable = [(value, name) for name in ("zayatz", "snb") if (value := uniques(name)) is not None]
     return min(usable, key=lambda u: u[0], default=(None, ""))
 
 
-def _ranged(fits: tuple[ModelEstimate, ...], chosen: float | None, rule: str, bounds: tuple[float, float]) -> Estimate | None:
+def _range_of(fits: tuple[ModelEstimate, ...], chosen: float | None, rule: str, bounds: tuple[float, float]) -> Estimate | None:
     """The chosen model's number in the range that needs no model; the models' spread beside it."""
     if chosen is None:
         return None

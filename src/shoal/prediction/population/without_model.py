@@ -128,18 +128,18 @@ def model_free_ranges(s: SampledClasses, design: Design | None = None) -> Ranges
     shown = seen.chances.sum(axis=0)
     mistaken = np.where(sizes > 1, seen.chances[0], 0.0)
     wrong, varies = _wrong_matches(sizes, rate, shown)
-    found = seen.extremes([x / sizes for x in (mistaken, wrong, (sizes == 1).astype(np.float64), varies)])
+    ranges = seen.extremes([x / sizes for x in (mistaken, wrong, (sizes == 1).astype(np.float64), varies)])
     tail = (1 - LEVEL) / 4
-    most_uniques = min(found[2][1], float(s.population - s.people + s.n1))
-    least_uniques = max(found[2][0] - (poisson_limits(seen.double, tail)[1] / rate if seen.double else 0.0), 0.0)
+    most_uniques = min(ranges[2][1], float(s.population - s.people + s.n1))
+    least_uniques = max(ranges[2][0] - (poisson_limits(seen.double, tail)[1] / rate if seen.double else 0.0), 0.0)
     uniques = (min(least_uniques, most_uniques), most_uniques)
     if design is not None and not design.equal:
         return _from_lookalikes(s, design, uniques)
     times = seen.spread[0]
-    noise = NOISE * math.sqrt(found[3][1] * max(seen.spread))
-    least = s.n1 - times * float(poisson.ppf(1 - tail, found[0][1] / times))
-    most = s.n1 - max(times * float(poisson.ppf(tail, found[0][0] / times)) - seen.double, 0.0)
-    named = (s.classes - found[1][1] - noise, s.classes - max(found[1][0] - noise, 0.0))
+    noise = NOISE * math.sqrt(ranges[3][1] * max(seen.spread))
+    least = s.n1 - times * float(poisson.ppf(1 - tail, ranges[0][1] / times))
+    most = s.n1 - max(times * float(poisson.ppf(tail, ranges[0][0] / times)) - seen.double, 0.0)
+    named = (s.classes - ranges[1][1] - noise, s.classes - max(ranges[1][0] - noise, 0.0))
     here = (max(least, 0.0), float(most))
     return Ranges(here, (max(named[0], here[0], 0.0), named[1]), uniques)
 
@@ -291,8 +291,8 @@ def extremes(means: Floats, counts: Sequence[float], targets: Sequence[Floats], 
     bounds = [(0.0, None)] * cells + [(None, 0.0)] * kinds
 
     def solve(cost: Floats, above: Any, limit: Any) -> float | None:
-        found = linprog(cost, A_ub=above, b_ub=limit, A_eq=people, b_eq=[1.0], bounds=bounds, method="highs")
-        return float(found.fun) if found.status == 0 else None
+        solution = linprog(cost, A_ub=above, b_ub=limit, A_eq=people, b_eq=[1.0], bounds=bounds, method="highs")
+        return float(solution.fun) if solution.status == 0 else None
 
     above, limit = np.array(rows), np.array(limits)
     best = solve(-likelihood, above, limit)

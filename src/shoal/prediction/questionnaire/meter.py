@@ -159,10 +159,10 @@ def smallest_group_of_any(pieces: Sequence[tuple[Distribution, Factor]], people:
 
 def rank(blocks: Sequence[Block], names: Sequence[str], people: int, size: int) -> list[tuple[tuple[str, ...], float]]:
     """Every set of ``size`` questions with its unique share, most identifying first."""
-    found: list[tuple[tuple[str, ...], float]] = []
+    sets: list[tuple[tuple[str, ...], float]] = []
     for subset in itertools.combinations(names, size):
-        found.append((subset, unique_share(parts(blocks, subset), people, points=COARSE, listed=2000)[0]))
-    return sorted(found, key=lambda item: (-item[1], item[0]))
+        sets.append((subset, unique_share(parts(blocks, subset), people, points=COARSE, listed=2000)[0]))
+    return sorted(sets, key=lambda item: (-item[1], item[0]))
 
 
 def fewest(shares: Callable[[Sequence[int]], list[float]], population: int, target: float) -> int | None:
@@ -202,8 +202,8 @@ def confidence(share: Estimate) -> str:
 
 def about_percent(share: float) -> str:
     """A share that is an estimate: about 12 %, over 99.9 %."""
-    said = as_percent(share)
-    return said if said.startswith(("over", "under")) else f"about {said}"
+    text = as_percent(share)
+    return text if text.startswith(("over", "under")) else f"about {text}"
 
 
 @dataclass(frozen=True)
@@ -267,8 +267,8 @@ class Meter:
 
         With open answers that others may know, it is never ``within``.
         """
-        found = verdict(self.unique, self.target)
-        return "not known" if found == "within" and self.open_questions else found
+        judged = verdict(self.unique, self.target)
+        return "not known" if judged == "within" and self.open_questions else judged
 
     @property
     def likely(self) -> str:

@@ -317,18 +317,18 @@ class Questionnaire:
 
     def single_changes(self, most: int = 4) -> list[Suggestion]:
         """Changes of one question each that help most, where the target is missed."""
-        found = single_changes(self._changeable(), self.blocks(self.counted), self.respondents, self.target, most)
-        return [self._judged(one, self.target) for one in found]
+        changes = single_changes(self._changeable(), self.blocks(self.counted), self.respondents, self.target, most)
+        return [self._judged(one, self.target) for one in changes]
 
     def _reaching(self, search: Callable[[float], list[Suggestion]], target: float) -> list[Suggestion]:
         """What a search finds; with a pilot, each judged by the pilot, and searched again below the target while all miss it."""
         if self.pilot is not None and (now := self.pilot.unique(self.respondents).value) <= target:
             return [Suggestion((), now, now, True)]
         for share in (target, 0.8 * target, 0.6 * target, 0.4 * target):
-            found = [self._judged(one, target) for one in search(share)]
-            if self.pilot is None or any(one.reached for one in found):
+            plans = [self._judged(one, target) for one in search(share)]
+            if self.pilot is None or any(one.reached for one in plans):
                 break
-        return [one for one in found if one.reached] or found
+        return [one for one in plans if one.reached] or plans
 
     def _judged(self, one: Suggestion, target: float) -> Suggestion:
         """The shares before and after the changes as the pilot gives them: the population is fitted again to the new answers."""
@@ -367,13 +367,15 @@ class Questionnaire:
         pieces, known = _meter.parts(blocks, names), self._pieces(blocks, names)
 
         def expected(sizes: Sequence[int]) -> list[float]:
-            found = [self._known(names, n) for n in sizes]
-            shares = [value for value, _ in _meter.unique_shares(pieces, sizes)] if None in found else []
-            return shares or [best.value for best in found if best is not None]
+            published = [self._known(names, n) for n in sizes]
+            shares = [value for value, _ in _meter.unique_shares(pieces, sizes)] if None in published else []
+            return shares or [best.value for best in published if best is not None]
 
         def at_most(sizes: Sequence[int]) -> list[float]:
-            found = [self._known(names, n) for n in sizes]
-            return [self._bounds(known, names, n)[1] if best is None else best.high for n, best in zip(sizes, found, strict=True)]
+            published = [self._known(names, n) for n in sizes]
+            return [
+                self._bounds(known, names, n)[1] if best is None else best.high for n, best in zip(sizes, published, strict=True)
+            ]
 
         sure = expected if self._exact(blocks, names) and self._known(names, 1) is None else at_most
         certain = None if self.opened else _meter.fewest(sure, self.population, self.target)
@@ -431,8 +433,8 @@ class Questionnaire:
         tables = [link["names"] for link in self.links if link["joint"] is not None]
         out, tied = [], set[str]()
         for b in blocks:
-            if len(b.names) > 1 and (found := self.published.get(frozenset(b.names))) is not None:
-                out.append(found.piece)
+            if len(b.names) > 1 and (known := self.published.get(frozenset(b.names))) is not None:
+                out.append(known.piece)
                 tied.update(b.names)
                 continue
             if not isinstance(b, Branches) and not any(set(b.names) <= set(table) for table in tables):
@@ -445,18 +447,18 @@ class Questionnaire:
     def _bounds(self, pieces: Sequence[Piece], names: Collection[str], people: int) -> tuple[float, float]:
         """The least and the greatest share that is possible: also by what a registry says of some of the questions together."""
         low, high = share_range(pieces, people)
-        for part, found in self.published.items():
-            if part < set(names) and found.share is not None and found.most is not None:
+        for part, published in self.published.items():
+            if part < set(names) and published.share is not None and published.most is not None:
                 room = math.exp(min(700.0, sum(math.log(self.questions[n].answers) for n in names if n not in part)))
-                low, high = max(low, found.share(people, None).low), min(high, found.most(people, room))
+                low, high = max(low, published.share(people, None).low), min(high, published.most(people, room))
         return low, max(low, high)
 
     def _known(self, names: Collection[str], people: int) -> Estimate | None:
         """The share by the best evidence there is: counts or a summary of the questions together, else a pilot within what the
         registry proves, else what else a registry answers; None where only shares of single questions are left."""
-        found = self.published.get(frozenset(names))
-        share = None if found is None or found.share is None else found.share(people, self.target)
-        if self.pilot is None or (share is not None and found is not None and found.fit in TOGETHER):
+        published = self.published.get(frozenset(names))
+        share = None if published is None or published.share is None else published.share(people, self.target)
+        if self.pilot is None or (share is not None and published is not None and published.fit in TOGETHER):
             return share
         seen = self.pilot.unique(people)
         if share is None or share.grade == "C" or max(seen.low, share.low) > min(seen.high, share.high):
@@ -475,10 +477,16 @@ class Questionnaire:
 
     def _evidence(self, names: Collection[str]) -> str:
         """What the share of some questions rests on, in words."""
-        found = self.published.get(frozenset(names))
-        if self.pilot is not None and (found is None or found.fit not in TOGETHER):
+        published = self.published.get(frozenset(names))
+        if self.pilot is not None and (published is None or published.fit not in TOGETHER):
             return "pilot"
-        return found.fit if found is not None else "shares" if self._exact(self.blocks(names), list(names)) else "independence"
+        return (
+            published.fit
+            if published is not None
+            else "shares"
+            if self._exact(self.blocks(names), list(names))
+            else "independence"
+        )
 
     def _free(self, blocks: Sequence[Block]) -> bool:
         """Whether the answers may depend on each other in ways that nobody said."""
@@ -495,8 +503,8 @@ class Questionnaire:
         if len(names) in (0, len(self.counted)) or self.pilot is not None:
             return None
         blocks = self.blocks(names)
-        found = _meter.unique_share(_meter.parts(blocks, names), self.respondents)
-        return self._share(blocks, names, self.respondents, found, grade)
+        share = _meter.unique_share(_meter.parts(blocks, names), self.respondents)
+        return self._share(blocks, names, self.respondents, share, grade)
 
     def _would_tell(self) -> str:
         """What would narrow the range; empty where nothing is missing."""
@@ -519,17 +527,17 @@ class Questionnaire:
         )
         p, mass = _meter.likelihoods(pieces)
         large = self._pilot_that_tells(p, mass / p, _meter.POISSON, [n for n in PILOTS if n <= self.population])
-        said = f"{large} like those who will be asked (--pilot TABLE)" if large else ""
+        text = f"{large} like those who will be asked (--pilot TABLE)" if large else ""
         if self.by_place:
-            said += f"; or the place, whose counts may give {' and '.join(self.by_place)} (--population Utrecht)"
+            text += f"; or the place, whose counts may give {' and '.join(self.by_place)} (--population Utrecht)"
         if unknown:
             ranked = sorted(unknown, key=lambda q: (-q.law.entropy, q.name))
             vague = list(dict.fromkeys(whole_question(q.name) for q in ranked))
             rest = f" and {len(vague) - 3} more" if len(vague) > 3 else ""
-            said += f"; or the shares of the answers of {', '.join(vague[:3])}{rest} (shares: or registry:)"
+            text += f"; or the shares of the answers of {', '.join(vague[:3])}{rest} (shares: or registry:)"
         if len(self.counted) > 1:
-            said += f"{', and' if unknown else '; or'} how the answers depend on each other (linked: with a joint table)"
-        return said.removeprefix("; or ") + "."
+            text += f"{', and' if unknown else '; or'} how the answers depend on each other (linked: with a joint table)"
+        return text.removeprefix("; or ") + "."
 
     def _pilot_that_tells(self, at: Floats, numbers: Floats, shape: float, sizes: Sequence[int]) -> str:
         """How many people a pilot needs that decides about the target, if so many combinations have these shares; else empty."""
@@ -539,9 +547,9 @@ class Questionnaire:
             for j in range(SEEN):
                 chances.append(chances[-1] * (shape + j) / (j + 1) * means / (shape + means))
             seen = [*chances[1:], np.maximum(0.0, 1 - sum(chances))]
-            found = np.rint([(numbers * chance).sum() for chance in seen]).astype(np.int64)
-            ones, twos = int(found[0]), int(found[1])
-            classes = SampledClasses(np.arange(1, SEEN + 2), found, people, int(found.sum()), ones, twos, self.population)
+            expected = np.rint([(numbers * chance).sum() for chance in seen]).astype(np.int64)
+            ones, twos = int(expected[0]), int(expected[1])
+            classes = SampledClasses(np.arange(1, SEEN + 2), expected, people, int(expected.sum()), ones, twos, self.population)
             least, most = unique_share_range(classes, self.respondents)
             if least > self.target or most <= self.target:
                 return f"a pilot of about {people:,} people"

@@ -89,8 +89,8 @@ def _split(shares: Floats, people: int, room: float) -> Floats:
 @lru_cache(maxsize=1024)
 def _least_published(kappa: Range, cells: int, people: int) -> float:
     """Over the range of kappa: the least value is a convex function of it."""
-    found = [singletons_range(k, cells, people)[0] / people for k in _within(kappa, cells)]
-    return max(0.0, min(*found, 2 * found[1] - max(found)) if len(found) > 1 else found[0])
+    shares = [singletons_range(k, cells, people)[0] / people for k in _within(kappa, cells)]
+    return max(0.0, min(*shares, 2 * shares[1] - max(shares)) if len(shares) > 1 else shares[0])
 
 
 @lru_cache(maxsize=1024)
@@ -105,8 +105,8 @@ def _most_published(kappa: Range, cells: int, people: int, room: float) -> float
         slope = (h(one + step) - h(one - step)) / (2 * step)
         return Shapes(k, cells, people).most(h, float(h(one)[0]), float(slope[0]))
 
-    found = [most(k) for k in _within(kappa, cells)]
-    return min(1.0, max(*found, 2 * found[1] - min(found)) if len(found) > 1 else found[0])
+    shares = [most(k) for k in _within(kappa, cells)]
+    return min(1.0, max(*shares, 2 * shares[1] - min(shares)) if len(shares) > 1 else shares[0])
 
 
 def _within(kappa: Range, cells: int) -> list[float]:

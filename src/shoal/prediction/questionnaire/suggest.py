@@ -104,14 +104,14 @@ def suggestions(
     questions: Mapping[str, Question], blocks: Sequence[_meter.Block], n: int, target: float, most: int
 ) -> list[Suggestion]:
     """The cheapest change, then the cheapest ones that leave a question as it is which the one before changed most."""
-    found: list[Suggestion] = []
+    made: list[Suggestion] = []
     left = dict(questions)
     for _ in range(most):
         one = suggest(left, blocks, n, target)
-        if not one.changes or (found and not one.reached):
+        if not one.changes or (made and not one.reached):
             break
-        if all({c.text for c in one.changes} != {c.text for c in other.changes} for other in found):
-            found.append(replace(one, single=None) if found else one)
+        if all({c.text for c in one.changes} != {c.text for c in other.changes} for other in made):
+            made.append(replace(one, single=None) if made else one)
         changed = [c for c in one.changes if not left[c.question].fixed]
         if not changed:
             break
@@ -119,7 +119,7 @@ def suggestions(
         if one.asked:  # of many, the one that tells least among those left out is spared
             dearest = min(changed, key=lambda c: (c.cost, c.question))
         left[dearest.question] = replace(left[dearest.question], fixed=True)
-    return found
+    return made
 
 
 def suggest(questions: Mapping[str, Question], blocks: Sequence[_meter.Block], n: int, target: float) -> Suggestion:
@@ -130,18 +130,18 @@ def suggest(questions: Mapping[str, Question], blocks: Sequence[_meter.Block], n
     if len(questions) > MANY:
         return _keep_most(questions, blocks, n, before, target)
     options = {name: sorted(changes_of(x), key=lambda c: (c.cost, c.text)) for name, x in questions.items()}
-    singles = sorted((c for found in options.values() for c in found), key=lambda c: (c.cost, c.question, c.text))
+    singles = sorted((c for changes in options.values() for c in changes), key=lambda c: (c.cost, c.question, c.text))
     hit = next((c for c in singles if _share(apply(blocks, c), n) <= target), None)
     first = (hit,) if hit else _greedy(blocks, singles, n, target)
     if _share(_apply_all(blocks, first), n) > target:
-        return _verified(blocks, first, n, before, target, proven=False)
+        return _verify(blocks, first, n, before, target, proven=False)
     order = sorted(options, key=lambda name: (-questions[name].law.entropy, name))
     search = _Search(blocks, [options[name] for name in order], n, target, first)
     search.descend(0, ())
-    found = _verified(blocks, search.best, n, before, target, proven=search.left > 0)
+    changes = _verify(blocks, search.best, n, before, target, proven=search.left > 0)
     if hit is None or len(search.best) == 1:
-        return found
-    return replace(found, single=_verified(blocks, (hit,), n, before, target, proven=True))
+        return changes
+    return replace(changes, single=_verify(blocks, (hit,), n, before, target, proven=True))
 
 
 class _Search:
@@ -159,7 +159,7 @@ class _Search:
         """Decide the question at ``depth``; the ones before are decided, the ones after are as they are."""
         if self.left <= 0 or depth == len(self.options):
             return
-        coarsest = [Change(found[0].question, None, "", 0.0) for found in self.options[depth + 1 :] if found]
+        coarsest = [Change(choices[0].question, None, "", 0.0) for choices in self.options[depth + 1 :] if choices]
         for change in (None, *self.options[depth]):
             now = (*chosen, change) if change else chosen
             if total_cost(now) >= self.cost - 1e-12:
@@ -196,7 +196,9 @@ def changes_of(q: Question) -> list[Change]:
         for factor in FACTORS:
             if math.ceil(q.answers / factor) >= 2:
                 groups = np.arange(q.answers) // factor
-                out.append(Change(q.name, tuple(groups.tolist()), _band_text(q, factor), q.weight * (h - _merged(q.p, groups))))
+                out.append(
+                    Change(q.name, tuple(groups.tolist()), _band_text(q, factor), q.weight * (h - _merge_entropy(q.p, groups)))
+                )
     else:
         order = np.argsort(-q.p, kind="stable")
         for kept in sorted({q.answers // 2, q.answers // 4, q.answers // 10, 10, 5, 3, 2}):
@@ -204,7 +206,7 @@ def changes_of(q: Question) -> list[Change]:
                 groups = np.full(q.answers, kept)
                 groups[order[:kept]] = np.arange(kept)
                 text = f"keep the {kept} most common answers of {q.name} and join the rest"
-                out.append(Change(q.name, tuple(groups.tolist()), text, q.weight * (h - _merged(q.p, groups))))
+                out.append(Change(q.name, tuple(groups.tolist()), text, q.weight * (h - _merge_entropy(q.p, groups))))
     if not q.keep:
         also = f" (nor {', '.join(q.leads_to)}, which it leads to)" if q.leads_to else ""
         out.append(Change(q.name, None, f"do not ask {q.name}{also}", q.weight * h * 1.0001))
@@ -218,7 +220,7 @@ def _band_text(q: Question, factor: int) -> str:
     return f"join every {factor} neighbouring answers of {q.name}"
 
 
-def _merged(p: Floats, groups: Any) -> float:
+def _merge_entropy(p: Floats, groups: Any) -> float:
     """Entropy after joining answers."""
     return Distribution.of(np.bincount(groups, weights=p), normalize=True).entropy
 
@@ -254,8 +256,8 @@ def _keep_most(
         low, high = (middle, high) if share <= target else (low, middle)
     names = kept(low)
     dropped = tuple(c for q in ordered if q.name not in names for c in changes_of(replace(q, fixed=False)) if c.groups is None)
-    found = _verified(blocks, dropped, n, before, target, proven=False)
-    return replace(found, asked=tuple(names))
+    verified = _verify(blocks, dropped, n, before, target, proven=False)
+    return replace(verified, asked=tuple(names))
 
 
 def _greedy(blocks: Sequence[_meter.Block], singles: Sequence[Change], n: int, target: float) -> tuple[Change, ...]:
@@ -297,7 +299,7 @@ def _logit(share: float) -> float:
     return math.log(x / (1 - x))
 
 
-def _verified(
+def _verify(
     blocks: Sequence[_meter.Block], changes: tuple[Change, ...], n: int, before: float, target: float, *, proven: bool
 ) -> Suggestion:
     """The effect again on the fine grid."""
@@ -319,14 +321,14 @@ def single_changes(
     before = _meter.unique_share(_meter.parts(blocks, list(questions)), n)[0]
     if before <= target:
         return []
-    found = []
+    changes = []
     for question in questions.values():
         tried = [Suggestion((c,), before, _share(apply(blocks, c), n, fine=True), False) for c in changes_of(question)]
         helping = [s for s in tried if before - s.after >= LEAST_GAIN]
         meeting = [s for s in helping if s.after <= target]
         if meeting:
-            found.append(min(meeting, key=lambda s: s.cost))
+            changes.append(min(meeting, key=lambda s: s.cost))
         elif helping:
-            found.append(max(helping, key=lambda s: (before - s.after) / max(s.cost, 1e-9)))
-    best = sorted(found, key=lambda s: (s.after, s.cost))[:most]
+            changes.append(max(helping, key=lambda s: (before - s.after) / max(s.cost, 1e-9)))
+    best = sorted(changes, key=lambda s: (s.after, s.cost))[:most]
     return [Suggestion(s.changes, s.before, s.after, s.after <= target) for s in best]

@@ -48,8 +48,8 @@ def uniqueness_from_kappa(
     log_value, name, broken = uniqueness_formula(kappa, n, k, p_max, limit=limit)
     log_low, log_high = _kappa_bounds.log_uniqueness_range(kappa, n, k, p_max)
     bounds = math.exp(log_low), math.exp(log_high)
-    found = _enclosed(math.exp(log_value), bounds, name, broken, limit=limit)
-    return replace(found, log_value=log_value if limit else min(max(log_value, log_low), log_high))
+    enclosed = _enclose(math.exp(log_value), bounds, name, broken, limit=limit)
+    return replace(enclosed, log_value=log_value if limit else min(max(log_value, log_low), log_high))
 
 
 def uniqueness_formula(kappa: float, n: int, k: int, p_max: float | None, *, limit: bool) -> tuple[float, str, list[str]]:
@@ -83,7 +83,7 @@ def singletons_from_kappa(
     value = min(float(k), max(0.0, k * base * (1 + a * (a - 2) * kappa)))
     name = "k e^-a (1 + a(a-2) kappa)" if limit else "exact uniform mean times 1 + a(a-2) kappa"
     bounds = _kappa_bounds.singletons_range(kappa, n, k, p_max)
-    return _enclosed(value, bounds, name, _broken(kappa, n, p_max, kappa_most=0.05, people_per_cell=a), limit=limit)
+    return _enclose(value, bounds, name, _broken(kappa, n, p_max, kappa_most=0.05, people_per_cell=a), limit=limit)
 
 
 def variance_from_kappa(
@@ -114,10 +114,10 @@ def variance_from_kappa(
     broken = _broken(kappa, n, p_max, kappa_most=0.05, people_per_cell=a)
     if limit:
         broken.append("the limit form is for large k and N: the exact base is better")
-    return _enclosed(value, _kappa_bounds.variance_range(kappa, n, k, p_max), name, broken, limit=limit)
+    return _enclose(value, _kappa_bounds.variance_range(kappa, n, k, p_max), name, broken, limit=limit)
 
 
-def _enclosed(value: float, bounds: tuple[float, float], name: str, broken: list[str], *, limit: bool) -> Estimate:
+def _enclose(value: float, bounds: tuple[float, float], name: str, broken: list[str], *, limit: bool) -> Estimate:
     """A formula's value with the range of all distributions around it; the nearest possible one unless ``limit`` keeps it."""
     low, high = bounds
     if not low * (1 - 1e-9) <= value <= high * (1 + 1e-9):

@@ -65,8 +65,8 @@ class Shapes:
         from shoal.kernels.scipy.optimize import linprog
 
         scale = max(float(np.abs(rest).max()), 1e-300)
-        found = linprog([1.0, 0.0, 1.0], A_ub=-self._coarse, b_ub=-rest / scale, bounds=(None, None), method="highs")
-        line = found.x if found.status == 0 else np.array([1.0, 0.0, 0.0])
+        solution = linprog([1.0, 0.0, 1.0], A_ub=-self._coarse, b_ub=-rest / scale, bounds=(None, None), method="highs")
+        line = solution.x if solution.status == 0 else np.array([1.0, 0.0, 0.0])
         gap = float((check / scale - self._fine @ line).max())
         return float((line[0] + line[2] + max(gap, 0.0) + 1e-12) * scale)
 
@@ -145,16 +145,16 @@ def _log_least(shapes: Shapes, k: int, tilts: Floats) -> float:
     def exponent(tilt: float) -> float:
         return n * shapes.least(*_growth(shapes, tilt)) - k * tilt
 
-    found = [exponent(s) for s in tilts]
-    while found[-1] < found[-2] and len(found) < 60:  # still falling: the least lies further on
+    exponents = [exponent(s) for s in tilts]
+    while exponents[-1] < exponents[-2] and len(exponents) < 60:  # still falling: the least lies further on
         tilts = np.append(tilts, 2 * tilts[-1] - tilts[-2])
-        found.append(exponent(tilts[-1]))
-    i = int(np.argmin(found))
+        exponents.append(exponent(tilts[-1]))
+    i = int(np.argmin(exponents))
     from shoal.kernels.scipy.optimize import minimize_scalar
 
     inside = (float(tilts[max(i - 1, 0)]), float(tilts[min(i + 1, len(tilts) - 1)]))
     best = minimize_scalar(exponent, bounds=inside, method="bounded", options={"xatol": 1e-4})
-    least = min(float(best.fun), min(found)) - 1e-9
+    least = min(float(best.fun), min(exponents)) - 1e-9
     chance = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * math.log(k / n) + (n - k) * math.log1p(-k / n)
     return float(math.lgamma(k + 1) + chance + least)
 

@@ -80,9 +80,9 @@ def uniqueness_from_power_sums(
         pair, half = float(s[1]), float(s[1] * loose[0])
         return Estimate(1 - pair, max(0.0, 1 - pair - half), 1 - max(0.0, pair - half), level=1.0, method="1 - S_2", grade="B")
     ends = rounded_extremes(s, loose, largest, k) if loose.max(initial=0.0) > _AS_EXACT else principal(s, largest)
-    found = [log_coefficient(points, k) for points in ends]
-    low, high = sorted(min(top, log_value) for log_value, _ in found)
-    return _between(low, high, max(strain for _, strain in found), f"power sums up to S_{s.size}: both extreme distributions")
+    logs = [log_coefficient(points, k) for points in ends]
+    low, high = sorted(min(top, log_value) for log_value, _ in logs)
+    return _between(low, high, max(strain for _, strain in logs), f"power sums up to S_{s.size}: both extreme distributions")
 
 
 def newton(s: Floats, k: int) -> Estimate:
@@ -186,7 +186,7 @@ def principal(s: Floats, largest: float) -> tuple[Points, Points]:
                 None if inner[0] is None else np.concatenate((zero, inner[0])),
                 None if inner[1] is None else np.concatenate((inner[1], one)),
             )
-        first, second = (_weighted(x, c) for x in nodes)
+        first, second = (_weigh(x, c) for x in nodes)
         if first is not None and second is not None:
             return (first[0] * largest, first[1]), (second[0] * largest, second[1])
     raise UsageError("these power sums belong to no distribution.", hint="Check their order (S_2 first) and p_max.")
@@ -228,7 +228,7 @@ def log_coefficient(points: Points, k: int) -> tuple[float, float]:
     True
     """
     x, w = points
-    z = _tilted(x, w, k)
+    z = _tilt(x, w, k)
     if z is None:
         return -math.inf, math.inf  # fewer than k cells
     light = x * z < 1e-9
@@ -254,9 +254,9 @@ def rounded_extremes(s: Floats, loose: Floats, largest: float, k: int) -> list[P
     """
     for factor in (1.0, 4.0, 16.0, 64.0, 256.0):
         wider = np.maximum(loose, np.minimum(factor * loose, 0.01))
-        found = _extremes(s, wider, largest, k)
-        if found is not None:
-            return found
+        extremes = _extremes(s, wider, largest, k)
+        if extremes is not None:
+            return extremes
     raise UsageError("these power sums belong to no distribution.", hint="Check their order, their rounding and p_max.")
 
 
@@ -270,12 +270,12 @@ def _extremes(s: Floats, loose: Floats, largest: float, k: int) -> list[Points] 
     for sign in (1.0, -1.0):
         x, z = coarse, k / max(0.05, 1.0 - k * least)
         for spacing in (gap, gap / _FINE):
-            found = _extreme(x, s, loose, z, sign)
-            if found is None:
+            extreme = _extreme(x, s, loose, z, sign)
+            if extreme is None:
                 return None
-            z = _tilted(*found, k) or z
+            z = _tilt(*extreme, k) or z
             steps = np.exp(spacing * np.linspace(-1.0, 1.0, 2 * _FINE + 1))
-            x = np.unique(np.minimum(np.concatenate((coarse, (found[0][:, None] * steps).ravel())), largest))
+            x = np.unique(np.minimum(np.concatenate((coarse, (extreme[0][:, None] * steps).ravel())), largest))
         last = _extreme(x, s, loose, z, sign)
         if last is None:
             return None
@@ -283,7 +283,7 @@ def _extremes(s: Floats, loose: Floats, largest: float, k: int) -> list[Points] 
     return out
 
 
-def _tilted(x: Floats, w: Floats, k: int) -> float | None:
+def _tilt(x: Floats, w: Floats, k: int) -> float | None:
     """z with z K'(z) = k; None where the measure stands for fewer than k cells."""
 
     def mean(t: float) -> float:
@@ -301,7 +301,7 @@ def _tilted(x: Floats, w: Floats, k: int) -> float | None:
     return math.exp(low)
 
 
-def _weighted(x: Floats | None, moments: Floats) -> Points | None:
+def _weigh(x: Floats | None, moments: Floats) -> Points | None:
     """The nodes with weights that give the moments; None unless all lie in [0, 1] and all weights are positive."""
     if x is None or x.size > moments.size or float(x.min()) < -1e-9 or float(x.max()) > 1.0 + 1e-9:
         return None
@@ -318,7 +318,7 @@ def _extreme(x: Floats, s: Floats, loose: Floats, z: float, sign: float) -> Poin
 
     gain = np.concatenate(([1.0], np.log1p(x[1:] * z) / (x[1:] * z)))
     rows = np.array([x**r / s[r] for r in range(1, s.size)])
-    found = linprog(
+    solution = linprog(
         sign * gain,
         A_ub=np.concatenate((rows, -rows)),
         b_ub=np.concatenate((1.0 + loose, loose - 1.0)),
@@ -327,7 +327,7 @@ def _extreme(x: Floats, s: Floats, loose: Floats, z: float, sign: float) -> Poin
         bounds=(0.0, None),
         method="highs",
     )
-    if found.status != 0:
+    if solution.status != 0:
         return None
-    used = found.x > 1e-12
-    return x[used], found.x[used] / found.x[used].sum()
+    used = solution.x > 1e-12
+    return x[used], solution.x[used] / solution.x[used].sum()

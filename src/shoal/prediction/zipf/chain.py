@@ -137,10 +137,10 @@ def dependence(place: Any, following: Any, rng: np.random.Generator, *, shuffles
     if len(x) > MOST_PAIRS:
         some = rng.choice(len(x), MOST_PAIRS, replace=False)
         x, y = x[some], y[some]
-    found = _information(x, y)
+    information = _information(x, y)
     null = np.array([_information(x, rng.permutation(y)) for _ in range(shuffles)])
-    p_value = (1 + int((null >= found - 1e-12).sum())) / (shuffles + 1)
-    return Dependence(found, float(null.mean()), float(np.quantile(null, 0.95)), p_value, len(x))
+    p_value = (1 + int((null >= information - 1e-12).sum())) / (shuffles + 1)
+    return Dependence(information, float(null.mean()), float(np.quantile(null, 0.95)), p_value, len(x))
 
 
 def _information(x: Any, y: Any) -> float:

@@ -61,9 +61,9 @@ class Frame:
 
     def require(self, tx: Tx, now: float, action: str, domain: str | None = None) -> Caller:
         """The caller, if the token permits the action in the domain."""
-        found = self.caller(tx, now)
-        found.require(action, domain)
-        return found
+        caller = self.caller(tx, now)
+        caller.require(action, domain)
+        return caller
 
     def propose(self, tx: Tx, now: float, action: str, what: dict[str, Any], *, code: str = "") -> Change:
         """A change that waits for a second person."""
@@ -90,12 +90,12 @@ class Frame:
         """
         content = {"domain": domain, **what} if domain is not None else what
         with self.acting(action, domain) as (tx, now):
-            found = changes.same(tx, action, content, proposer=self.name, time=now)
-            if found is None:
-                found = self.propose(tx, now, action, content)
-        if found.status != "confirmed":
-            raise SecondPersonNeeded(found)
-        return found
+            change = changes.same(tx, action, content, proposer=self.name, time=now)
+            if change is None:
+                change = self.propose(tx, now, action, content)
+        if change.status != "confirmed":
+            raise SecondPersonNeeded(change)
+        return change
 
     @contextlib.contextmanager
     def by_two(self, action: str, domain: str | None = None, **what: Any) -> Iterator[tuple[Tx, float]]:

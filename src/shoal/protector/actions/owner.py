@@ -47,8 +47,8 @@ class OwnerActions(SessionPart):
         vault = self._frame.vault
         with vault.store.read() as tx:
             caller = self._frame.caller(tx, tx.now(vault.clock))
-            found = (Domain.from_json(body) for body in tx.all(DOMAIN))
-            return sorted((d for d in found if caller.reaches(d.name)), key=lambda d: d.number)
+            every = (Domain.from_json(body) for body in tx.all(DOMAIN))
+            return sorted((d for d in every if caller.reaches(d.name)), key=lambda d: d.number)
 
     def allow_translation(self, source: str, target: str, *, allowed: bool = True) -> Domain:
         """Let operators translate from one domain to another, after a second person confirmed it; or, alone, no longer."""
@@ -201,8 +201,8 @@ class ConfirmingActions(SessionPart):
     def changes(self, *, everything: bool = False) -> list[Change]:
         """The changes that wait, or all of them; the codes in them are not shown."""
         with self._frame.reading("confirm") as (tx, now):
-            found = changes.everything(tx)
-        living = [c for c in found if everything or (c.status in ("pending", "confirmed") and now < c.expires)]
+            changes_made = changes.everything(tx)
+        living = [c for c in changes_made if everything or (c.status in ("pending", "confirmed") and now < c.expires)]
         return [replace(c, code="", tokens=()) for c in living]
 
     def confirm(self, change_id: str, *, factor: str = "") -> Change:

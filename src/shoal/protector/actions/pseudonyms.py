@@ -55,12 +55,12 @@ class PseudonymActions(SessionPart):
         with frame.acting("find", domain) as (tx, now):
             opened = frame.open_domain(tx, domain)
             usage = frame.counted(tx, now, "find", purpose, len(identities), domain=domain)
-            found = opened.find(tx, identities, Context(role, relation), now)
+            pseudonyms = opened.find(tx, identities, Context(role, relation), now)
             frame.log(tx, now, "find", domain=domain, count=len(identities), purpose=purpose)
             planted = column_has_planted(tx, opened, list(identities))
-            missed = found.count(None)
+            missed = pseudonyms.count(None)
             frame.watch(tx, now, "find", usage, identities, missed=missed, planted=planted, domain=domain, purpose=purpose)
-        return found
+        return pseudonyms
 
     def translate(
         self,
@@ -141,13 +141,13 @@ def withdraw_identity(tx: Tx, opened: OpenDomain, subject: str) -> bool:
 
 def any_planted(tx: Tx, opened: OpenDomain, identities: Iterable[bytes | None]) -> bool:
     """Whether one of these identities was planted."""
-    planted = _planted(tx, opened)
+    planted = _planted_tokens(tx, opened)
     return bool(planted) and any(i is not None and opened.matched(i) in planted for i in identities)
 
 
 def column_has_planted(tx: Tx, opened: OpenDomain, identities: Any) -> bool:
     """The same for a list or an Arrow column of identities as they came in."""
-    planted = _planted(tx, opened)
+    planted = _planted_tokens(tx, opened)
     if not planted:
         return False
     column, _ = text_column(identities)
@@ -156,7 +156,7 @@ def column_has_planted(tx: Tx, opened: OpenDomain, identities: Any) -> bool:
     )
 
 
-def _planted(tx: Tx, opened: OpenDomain) -> set[bytes]:
+def _planted_tokens(tx: Tx, opened: OpenDomain) -> set[bytes]:
     body = tx.get(HONEY, opened.domain.name)
     return set() if body is None else {opened.matched(text.encode()) for text in body["identities"]}
 

@@ -66,13 +66,13 @@ class RequestActions(SessionPart):
                 )
             frame.count(tx, now, "request", purpose, len(pseudonyms), domain=domain, case=case)
             context = Context(role, relation) if role or relation else None
-            plain = _resolved(tx, opened, pseudonyms, version=version, context=context, time=now)
+            plain = _resolve(tx, opened, pseudonyms, version=version, context=context, time=now)
             asked = Request(
                 "", frame.name, domain, tuple(pseudonyms), purpose, case, created=now, expires=now, key_version=version,
                 role=role, relation=relation, recipient=recipient, flagged=any_planted(tx, opened, plain),
             )  # fmt: skip
             made = requests.create(tx, asked, seconds)
-            details = {**_told(made), "purpose": purpose, "case": case}
+            details = {**_log_words(made), "purpose": purpose, "case": case}
             frame.log(tx, now, "request", **details)
             if made.flagged:
                 frame.log(tx, now, "request", outcome="alarm", reason="honeytoken", **details)
@@ -105,7 +105,7 @@ class RequestActions(SessionPart):
                 tx, request_id, approver=frame.name, token=frame.token, approve=approve, time=now, digest=digest
             )
             frame.require(tx, now, action, made.domain)
-            frame.log(tx, now, action, **_told(made))
+            frame.log(tx, now, action, **_log_words(made))
         return made
 
     def withdraw(self, request_id: str) -> Request:
@@ -131,16 +131,16 @@ class RequestActions(SessionPart):
             opened = frame.open_domain(tx, made.domain)
             frame.count(tx, now, "reveal", made.purpose, made.records, domain=made.domain, case=made.case)
             context = Context(made.role, made.relation) if made.role or made.relation else None
-            plain = _resolved(tx, opened, made.pseudonyms, version=made.key_version, context=context, time=made.created)
+            plain = _resolve(tx, opened, made.pseudonyms, version=made.key_version, context=context, time=made.created)
             if any_planted(tx, opened, plain):
                 raise AccessError(f"{made.id} is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
             subjects = log_names(tx, opened, plain, most=requests.MOST_RECORDS)
-            frame.log(tx, now, "reveal", **_told(made), subjects=subjects)
+            frame.log(tx, now, "reveal", **_log_words(made), subjects=subjects)
         texts = (None if p is None else p.decode() for p in plain)
-        found = dict(zip(made.pseudonyms, texts, strict=True))
+        identities = dict(zip(made.pseudonyms, texts, strict=True))
         if made.recipient:
-            return Revealed(made, {}, recipients.seal(made.recipient, found, made.id))
-        return Revealed(made, found)
+            return Revealed(made, {}, recipients.seal(made.recipient, identities, made.id))
+        return Revealed(made, identities)
 
     def _announce(self, request_id: str) -> None:
         """Log that a request is about to be delivered and give the signed head to every witness; nothing without witnesses."""
@@ -153,7 +153,7 @@ class RequestActions(SessionPart):
             self._require_oversight(tx, now)
             made = requests.deliverable(tx, request_id, requester=frame.name, time=now)
             frame.require(tx, now, "reveal", made.domain)
-            frame.log(tx, now, "reveal", outcome="announced", **_told(made))
+            frame.log(tx, now, "reveal", outcome="announced", **_log_words(made))
             checkpoint = checkpoints.sign_checkpoint(tx, now)
         try:
             witness.send(places, checkpoint)
@@ -175,7 +175,7 @@ class RequestActions(SessionPart):
             )
 
 
-def _resolved(
+def _resolve(
     tx: Tx, opened: OpenDomain, pseudonyms: Sequence[str], *, version: int | None, context: Context | None, time: float
 ) -> list[bytes | None]:
     """The identity behind each pseudonym, for every kind."""
@@ -184,6 +184,6 @@ def _resolved(
     return opened.resolve(tx, pseudonyms, version=version, context=context, time=time)
 
 
-def _told(made: Request) -> dict[str, str | int]:
+def _log_words(made: Request) -> dict[str, str | int]:
     """What the log says of a request."""
     return {"request": made.id, "domain": made.domain, "purpose": made.purpose, "case": made.case, "count": made.records}

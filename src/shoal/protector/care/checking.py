@@ -79,15 +79,15 @@ def checkpoint(session: Session, *, since: int = 0, event: int = 0) -> dict[str,
 
 def check_objects(tx: Tx, problems: list[str]) -> int:
     rows = tx.all_of("SELECT tag, kind, sealed FROM vault_objects")
-    found = [(blob(tag), kind, blob(sealed)) for tag, kind, sealed in rows]
-    for tag, kind, sealed in found:
+    objects = [(blob(tag), kind, blob(sealed)) for tag, kind, sealed in rows]
+    for tag, kind, sealed in objects:
         try:
             tx.store.box.open(sealed, b"object" + bytes([tx.store.unmasked(tag, kind)]) + tag + tx.store.bound)
         except (TamperError, ValueError, TypeError):
             problems.append("a stored object (domain, key, actor, token or request) was altered or moved.")
-    if len(found) != tx.state.objects or object_sum(tx.store, (sealed for _, _, sealed in found)) != tx.state.objects_sum:
-        problems.append(f"stored objects are missing, added or older: {len(found)} found, {tx.state.objects} written.")
-    return len(found)
+    if len(objects) != tx.state.objects or object_sum(tx.store, (sealed for _, _, sealed in objects)) != tx.state.objects_sum:
+        problems.append(f"stored objects are missing, added or older: {len(objects)} found, {tx.state.objects} written.")
+    return len(objects)
 
 
 def _check_rows(vault: OpenVault, tx: Tx, problems: list[str]) -> int:
@@ -112,14 +112,14 @@ def _check_domain(tx: Tx, number: int, keys: DomainKeys | None, problems: list[s
     """Check the pages of a domain, and its index against them; the number of pages found."""
     known = tx.rows(number)
     total: crypto.Sum = (0, 0)
-    found = bad = 0
+    checked = bad = 0
     heads: list[NDArray[Any]] = []
     slots: list[NDArray[np.int64]] = []
     shape = _Shape(known.used)
     for first in range(0, known.slots // PER_PAGE, _CHUNK):
         rows = pages.stored(tx, number, first, min(first + _CHUNK, known.slots // PER_PAGE) - 1)
         total = crypto.add(total, blobs.tag_sum(tx, rows))
-        found += len(rows)
+        checked += len(rows)
         for row in rows if keys is not None else ():
             assert keys is not None
             try:
@@ -135,13 +135,13 @@ def _check_domain(tx: Tx, number: int, keys: DomainKeys | None, problems: list[s
     if bad:
         problems.append(f"{bad} pages of identities were altered or moved.")
     wrong = keys is not None and not bad and not shape.holds
-    if found != known.slots // PER_PAGE or total != known.sum or wrong:
+    if checked != known.slots // PER_PAGE or total != known.sum or wrong:
         problems.append("identities are missing, added or older than the vault's state.")
     beyond = pages.stored(tx, number, known.slots // PER_PAGE, (1 << SLOT_BITS) - 1)
     if beyond:
         problems.append(f"{len(beyond)} pages of identities were added from outside.")
-    _check_index(tx, number, keys, _joined(heads, slots), problems)
-    return found + len(beyond)
+    _check_index(tx, number, keys, _join(heads, slots), problems)
+    return checked + len(beyond)
 
 
 class _Shape:
@@ -168,7 +168,7 @@ class _Shape:
 Seen = tuple["NDArray[Any]", "NDArray[np.int64]"]
 
 
-def _joined(heads: list[NDArray[Any]], slots: list[NDArray[np.int64]]) -> Seen:
+def _join(heads: list[NDArray[Any]], slots: list[NDArray[np.int64]]) -> Seen:
     if not heads:
         return np.empty(0, dtype=pages.RECORD), np.empty(0, dtype=np.int64)
     return np.concatenate(heads), np.concatenate(slots)
@@ -178,8 +178,8 @@ def _check_index(tx: Tx, number: int, keys: DomainKeys | None, seen: Seen, probl
     """Each index is the one the vault wrote, and leads to every identity under its key (the newest: to no other)."""
     for text, shelf in tx.rows(number).index.items():
         version = int(text)
-        found, total = blobs.stored_sum(tx, INDEX, index.first_key(number, version), index.last_key(number, version))
-        if found != sum(shelf.buckets) or total != crypto.add(*shelf.sums):
+        stored, total = blobs.stored_sum(tx, INDEX, index.first_key(number, version), index.last_key(number, version))
+        if stored != sum(shelf.buckets) or total != crypto.add(*shelf.sums):
             problems.append("buckets of the index are missing, added, altered or older than the vault's state.")
         elif keys is not None and not _index_agrees(tx, keys, version, seen):
             problems.append("the index does not lead to the identities that are there.")

@@ -77,14 +77,14 @@ def backup(session: Session, out: str | Path) -> Backup:
             _write(file, vault.root, front, stored_rows(tx.connection))
         temporary.chmod(0o600)
         with temporary.open("rb") as file:
-            return _checked(file, vault.root, temporary)
+            return _check_file(file, vault.root, temporary)
 
 
 def check(path: str | Path, key: KeyProvider) -> Backup:
     """Read a backup and check all of it: whole, in order, and consistent with the state it holds."""
     root = head.unwrapped(head_of(path), key, place=f"'{Path(path).name}'")[1]
-    with _opened(path) as file:
-        return _checked(file, root, Path(path))
+    with _open_file(path) as file:
+        return _check_file(file, root, Path(path))
 
 
 def restore(
@@ -101,9 +101,9 @@ def restore(
     ``accept`` are the tokens of an owner and of a second person, as the backup knows them.
     """
     head.require_separation(place, key)
-    found, front = check(path, key), head_of(path)
+    backup, front = check(path, key), head_of(path)
     root = head.unwrapped(front, key, place=f"'{Path(path).name}'")[1]
-    with _new_database(place) as connection, _opened(path) as file:
+    with _new_database(place) as connection, _open_file(path) as file:
         _front(file)
         for table, rows in _rows(file, root, front):
             insert(connection, table, rows)
@@ -119,12 +119,12 @@ def restore(
     if not checked.ok:
         raise TamperError("the restored vault does not hold: " + " ".join((*checked.problems, *checked.log.problems)))
     known = times[-1].get("events_before")
-    return Restored(vault, found, None if known is None else max(0, known - found.events))
+    return Restored(vault, backup, None if known is None else max(0, known - backup.events))
 
 
 def head_of(path: str | Path) -> dict[str, bytes]:
     """The open front of a backup: vault, format, and the wrapped root key."""
-    with _opened(path) as file:
+    with _open_file(path) as file:
         return {name: bytes.fromhex(value) for name, value in _front(file).items()}
 
 
@@ -191,7 +191,7 @@ def _write(file: BinaryIO, root: Secret, front: dict[str, str], rows: Iterator[t
     for table, part in rows:
         for start in range(0, len(part), _PART_ROWS):
             number += 1
-            _put(file, seal, number, _MORE, _packed(table, part[start : start + _PART_ROWS]))
+            _put(file, seal, number, _MORE, _pack(table, part[start : start + _PART_ROWS]))
     _put(file, seal, number + 1, _LAST, b"")
 
 
@@ -207,13 +207,13 @@ def _sealing(root: Secret, front: bytes) -> Callable[[int, int], tuple[Box, byte
     return lambda number, kind: (box, start + number.to_bytes(8, "big") + bytes([kind]))
 
 
-def _packed(table: str, rows: Sequence[tuple[Any, ...]]) -> bytes:
+def _pack(table: str, rows: Sequence[tuple[Any, ...]]) -> bytes:
     cells = [[cell.hex() if isinstance(cell, bytes) else cell for cell in row] for row in rows]
     marks = [isinstance(cell, bytes) for cell in rows[0]]
     return json.dumps([table, marks, cells], separators=(",", ":")).encode()
 
 
-def _unpacked(plain: bytes) -> tuple[str, list[tuple[Any, ...]]]:
+def _unpack(plain: bytes) -> tuple[str, list[tuple[Any, ...]]]:
     table, marks, rows = json.loads(plain)
     return table, [tuple(bytes.fromhex(c) if m else c for c, m in zip(row, marks, strict=True)) for row in rows]
 
@@ -236,10 +236,10 @@ def _rows(file: BinaryIO, root: Secret, front: dict[str, bytes]) -> Iterator[tup
             if file.read(1):
                 raise TamperError("the backup goes on behind its last part.", hint="Use another backup.")
             return
-        yield _unpacked(plain)
+        yield _unpack(plain)
 
 
-def _checked(file: BinaryIO, root: Secret, path: Path) -> Backup:
+def _check_file(file: BinaryIO, root: Secret, path: Path) -> Backup:
     front = {name: bytes.fromhex(value) for name, value in _front(file).items()}
     whole = Whole(root)
     for table, rows in _rows(file, root, front):
@@ -257,14 +257,14 @@ def _front(file: BinaryIO) -> dict[str, str]:
     try:
         if file.read(len(MAGIC)) != MAGIC:
             raise ValueError
-        found = json.loads(file.readline(100_000))
-        return {str(name): str(value) for name, value in found.items() if bytes.fromhex(value) is not None}
+        front = json.loads(file.readline(100_000))
+        return {str(name): str(value) for name, value in front.items() if bytes.fromhex(value) is not None}
     except (ValueError, AttributeError, TypeError, UnicodeDecodeError):
         raise DataError("this is not a backup of a vault.", hint="Give the file that `shoal vault backup` wrote.") from None
 
 
 @contextlib.contextmanager
-def _opened(path: str | Path) -> Iterator[BinaryIO]:
+def _open_file(path: str | Path) -> Iterator[BinaryIO]:
     if not Path(path).is_file():
         raise UsageError(f"file '{Path(path).name}' does not exist.", hint="Give the file that `shoal vault backup` wrote.")
     with Path(path).open("rb") as file:

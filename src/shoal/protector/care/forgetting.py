@@ -144,7 +144,7 @@ def _forget_issued(tx: Tx, opened: OpenDomain, person: set[bytes]) -> list[bytes
 def _slots(tx: Tx, opened: OpenDomain, person: set[bytes]) -> NDArray[np.int64]:
     """Every slot with a record of the person, under any role, relation, period or transaction: all pages are read."""
     keys, known = opened.keys, tx.rows(opened.keys.number)
-    found: list[int] = []
+    slots: list[int] = []
     total = -(-known.used // pages.PER_PAGE)
     for start in range(0, total, _CHUNK):
         numbers = np.arange(start, min(start + _CHUNK, total))
@@ -152,8 +152,8 @@ def _slots(tx: Tx, opened: OpenDomain, person: set[bytes]) -> NDArray[np.int64]:
         heads = np.flatnonzero(pages.is_head(records))
         texts = pages.texts(tx, keys, records[heads])
         mine = [int(h) for h, (_, text) in zip(heads, texts, strict=True) if opened.matched(text) in person]
-        found += [start * pages.PER_PAGE + place + 1 for place in mine]
-    return np.array(found, dtype=np.int64)
+        slots += [start * pages.PER_PAGE + place + 1 for place in mine]
+    return np.array(slots, dtype=np.int64)
 
 
 def _forget_records(tx: Tx, opened: OpenDomain, slots: NDArray[np.int64]) -> tuple[list[bytes], int]:
@@ -188,13 +188,13 @@ def merge(session: Session, domain: str, identity: str, into: str) -> dict[str, 
     Pseudonyms made before stay valid: those of ``identity`` lead to ``into`` as long as the two are merged.
     """
     with session.frame.reading("correct") as (tx, _):
-        opened = _opened(session, tx, domain)
+        opened = _open_domain(session, tx, domain)
         one, other = opened.plain(identity), opened.plain(into)
     if not one or not other:
         raise UsageError("an identity has at least one character.")
     details = {"merged": opened.subject(one), "into": opened.subject(other)}
     with session.frame.by_two("correct", domain, **details) as (tx, now):
-        opened = _opened(session, tx, domain)
+        opened = _open_domain(session, tx, domain)
         if any_planted(tx, opened, [one, other]):
             raise UsageError("a planted identity cannot be merged.")
         merges.merge(tx, opened, one, other)
@@ -208,16 +208,16 @@ def split(session: Session, domain: str, identity: str) -> dict[str, Any]:
     Rows that were given the other's pseudonym in between keep it; who has them makes these tables again.
     """
     with session.frame.reading("correct") as (tx, _):
-        opened = _opened(session, tx, domain)
+        opened = _open_domain(session, tx, domain)
         one = opened.plain(identity)
     with session.frame.by_two("correct", domain, split=opened.subject(one)) as (tx, now):
-        opened = _opened(session, tx, domain)
+        opened = _open_domain(session, tx, domain)
         details = {"split": opened.subject(one), "from": opened.subject(merges.split(tx, opened, one))}
         session.frame.log(tx, now, "correct", domain=domain, detail="split", subjects=list(details.values()))
     return {"domain": domain, **details}
 
 
-def _opened(session: Session, tx: Tx, domain: str) -> OpenDomain:
+def _open_domain(session: Session, tx: Tx, domain: str) -> OpenDomain:
     opened = session.frame.open_domain(tx, domain)
     if opened.domain.kind != "random":
         raise UsageError(

@@ -69,7 +69,7 @@ def reveals(
     details = ("n", "time", "actor", "request", "domain", "purpose", "case")
     return [
         {"subject": subject, **{name: event.get(name, "") for name in details}}
-        for event in _happened(read_log(session, actions=["reveal"]))
+        for event in _real_events(read_log(session, actions=["reveal"]))
         if event["outcome"] == "done" and first <= event["time"][:10] <= last
         if not purpose or event.get("purpose", "").casefold() == purpose.strip().casefold()
         for subject in event.get("subjects", ())
@@ -87,11 +87,11 @@ def report(session: Session, *, period: str = "month", action: str = "reveal", b
         raise UsageError(f"period '{period}' is not known.", hint=f"Known: {', '.join(_PERIODS)}.")
     if by not in ("actor", "subject"):
         raise UsageError(f"a report by '{by}' is not known.", hint="Known: actor, subject.")
-    events = _happened(read_log(session, actions=[action]))
+    events = _real_events(read_log(session, actions=[action]))
     return _by_actor(events, period, action) if by == "actor" else _by_subject(events, period, action)
 
 
-def _happened(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _real_events(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The events, without reveals that were only announced, or that Shoal 0.3.0 logged before a witness refused them."""
     kept: list[dict[str, Any]] = []
     for event in events:
@@ -227,8 +227,8 @@ def drawn(rows: list[dict[str, Any]], action: str, period: str, most: int | None
     periods = _without_gaps(sorted({r["period"] for r in rows}))
     series: dict[str, list[int]] = {}
     for actor, purpose in sorted({(r["actor"], r["purpose"]) for r in rows if r["records"]}):
-        found = {r["period"]: r["records"] for r in rows if (r["actor"], r["purpose"]) == (actor, purpose)}
-        series[f"{actor} {purpose}"] = [found.get(p, 0) for p in periods]
+        records = {r["period"]: r["records"] for r in rows if (r["actor"], r["purpose"]) == (actor, purpose)}
+        series[f"{actor} {purpose}"] = [records.get(p, 0) for p in periods]
     refused = [sum(r["refused"] + r["alarms"] for r in rows if r["period"] == p) for p in periods]
     return charts.timeline(
         periods,

@@ -58,7 +58,7 @@ def prepare(message: bytes, prefix: bytes | None = None) -> bytes:
 
 def blind(n: int, e: int, prepared: bytes, *, salt: bytes | None = None, r: int | None = None) -> tuple[bytes, int]:
     """The blinded message for the signer, and the secret that unblinds the answer; ``salt`` and ``r`` are for tests."""
-    m = int.from_bytes(_encoded(prepared, n.bit_length() - 1, os.urandom(SALT) if salt is None else salt), "big")
+    m = int.from_bytes(_encode(prepared, n.bit_length() - 1, os.urandom(SALT) if salt is None else salt), "big")
     if math.gcd(m, n) != 1:
         raise DataError("the message cannot be blinded under this key.", hint="Try again.")
     chosen = _unit(n) if r is None else r
@@ -113,9 +113,9 @@ def size(n: int) -> int:
 def _unit(n: int) -> int:
     """A random number below n that has an inverse."""
     while True:
-        found = secrets.randbelow(n)
-        if math.gcd(found, n) == 1 and found > 1:
-            return found
+        number = secrets.randbelow(n)
+        if math.gcd(number, n) == 1 and number > 1:
+            return number
 
 
 def _private(private: Secret) -> tuple[int, int, int, int, int]:
@@ -124,7 +124,7 @@ def _private(private: Secret) -> tuple[int, int, int, int, int]:
     return held.public_numbers.n, held.public_numbers.e, held.d, held.p, held.q
 
 
-def _encoded(message: bytes, bits: int, salt: bytes) -> bytes:
+def _encode(message: bytes, bits: int, salt: bytes) -> bytes:
     """EMSA-PSS-ENCODE of RFC 8017 with SHA-384."""
     length = (bits + 7) // 8
     digest = hashlib.sha384(bytes(8) + hashlib.sha384(message).digest() + salt).digest()

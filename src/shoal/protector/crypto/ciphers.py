@@ -57,14 +57,14 @@ class Reversible(Opaque):
     def encode(self, frame: bytes, identities: Sequence[bytes]) -> list[bytes]:
         start = b"\0" if not frame.strip(b"\0") else b"\1" + len(frame).to_bytes(2, "big") + frame
         encrypt, bound = self._siv.encrypt, self._bound
-        return [encrypt(_padded(start + identity), bound) for identity in identities]
+        return [encrypt(_pad(start + identity), bound) for identity in identities]
 
     def encode_once(self, frame: bytes, identities: Sequence[bytes]) -> list[bytes]:
         """As :meth:`encode`, but a new pseudonym each time (transaction pseudonyms)."""
         encrypt, bound = self._siv.encrypt, self._bound
         start = b"\2" + len(frame).to_bytes(2, "big") + frame
         noise = os.urandom(16 * len(identities))
-        return [encrypt(_padded(start + noise[16 * i : 16 * i + 16] + identity), bound) for i, identity in enumerate(identities)]
+        return [encrypt(_pad(start + noise[16 * i : 16 * i + 16] + identity), bound) for i, identity in enumerate(identities)]
 
     def decode(self, token: bytes) -> tuple[bytes, bytes] | None:
         """Frame and identity, or None when the key did not make this pseudonym."""
@@ -160,7 +160,7 @@ def require_version(version: int | None, living: Sequence[int]) -> int:
     return version
 
 
-def _padded(plain: bytes) -> bytes:
+def _pad(plain: bytes) -> bytes:
     """Up to 32 bytes, or the next power of two: identities of usual length give pseudonyms of one length.
 
     >>> [len(_padded(b"x" * size)) for size in (0, 31, 32, 63, 64)]

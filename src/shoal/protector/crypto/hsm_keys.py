@@ -28,7 +28,7 @@ class HsmKey:
     def __init__(self, address: str, *, create: bool = False) -> None:
         parts = parsed(address)
         self._lock = threading.Lock()
-        self._key, serial = _opened(parts, _pin(parts), create=create)
+        self._key, serial = _open_key(parts, _pin(parts), create=create)
         name = f"{serial} {parts['token']} {parts['object']}"
         self._key_id = "hsm-" + hashlib.sha256(name.encode()).hexdigest()[:12]
 
@@ -71,14 +71,14 @@ def parsed(address: str) -> dict[str, str]:
     """
     path, _, query = address.removeprefix(SCHEME).partition("?")
     pairs = [part.partition("=") for part in [*path.split(";"), *query.split("&")] if part]
-    found = {name: unquote(value) for name, _, value in pairs}
-    if "pin-value" in found:
+    parts = {name: unquote(value) for name, _, value in pairs}
+    if "pin-value" in parts:
         raise KeyRefusedError("a PIN in an address is refused.", hint=f"Use pin-source=FILE, or set {PIN}.")
-    if not address.startswith(SCHEME) or not all(found.get(name) for name in ("token", "object", "module-path")):
+    if not address.startswith(SCHEME) or not all(parts.get(name) for name in ("token", "object", "module-path")):
         raise KeyRefusedError(
             "this address names no key of a module.", hint="pkcs11:token=NAME;object=KEY?module-path=/path/to/module.so"
         )
-    return found
+    return parts
 
 
 def _pin(parts: dict[str, str]) -> str:
@@ -90,7 +90,7 @@ def _pin(parts: dict[str, str]) -> str:
     return text
 
 
-def _opened(parts: dict[str, str], pin: str, *, create: bool) -> tuple[Any, str]:
+def _open_key(parts: dict[str, str], pin: str, *, create: bool) -> tuple[Any, str]:
     """The key and the serial number of its token; ``create`` makes it there, never to be taken out."""
     try:
         import pkcs11

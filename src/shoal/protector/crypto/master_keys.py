@@ -226,11 +226,11 @@ def _read_share(text: str) -> _Share:
     except ValueError:
         raise KeyRefusedError("this is not a share of a master key.", hint=f"Shares begin with {SHARE_PREFIX}.") from None
     if len(share.part) != KEY_BYTES or (len(parts) == 6 and share.text() != text.strip()):
-        raise _altered([share.point])
+        raise _altered_error([share.point])
     return share
 
 
-def _altered(points: Sequence[int]) -> KeyRefusedError:
+def _altered_error(points: Sequence[int]) -> KeyRefusedError:
     listed = ", ".join(str(point) for point in points)
     words = f"share {listed} is" if len(points) == 1 else f"at least one of the shares {listed} is"
     return KeyRefusedError(f"{words} altered or mistyped.", hint="Compare it with the original, or ask another holder.")
@@ -250,17 +250,17 @@ def from_shares(texts: Sequence[str]) -> LocalKey:
     An altered share is named if enough others are good. What a share says about itself is not believed before the vault has
     compared it with the set that it keeps (:class:`ShareSet`).
     """
-    found = [_read_share(text) for text in texts]
-    heads = {(share.key_id, share.needed, share.count) for share in found}
+    shares = [_read_share(text) for text in texts]
+    heads = {(share.key_id, share.needed, share.count) for share in shares}
     if len(heads) != 1:
         raise KeyRefusedError("these shares do not belong to one master key.", hint="The id after the prefix is the same.")
     ((key_id, needed, count),) = heads
     most = count or MOST
-    if not 2 <= needed <= most <= MOST or any(not 1 <= share.point <= most for share in found):
+    if not 2 <= needed <= most <= MOST or any(not 1 <= share.point <= most for share in shares):
         raise KeyRefusedError("a share of these numbers does not exist.", hint="At least two shares open a vault.")
-    parts = {share.point: share.part for share in found}
-    if doubled := sorted({share.point for share in found if share.part != parts[share.point]}):
-        raise _altered(doubled)
+    parts = {share.point: share.part for share in shares}
+    if doubled := sorted({share.point for share in shares if share.part != parts[share.point]}):
+        raise _altered_error(doubled)
     if len(parts) < needed:
         raise KeyRefusedError(f"{needed} different shares are needed, {len(parts)} were given.", hint="Ask another holder.")
     for chosen in itertools.islice(itertools.combinations(sorted(parts), needed), _MOST_TRIED):
@@ -269,9 +269,9 @@ def from_shares(texts: Sequence[str]) -> LocalKey:
         if _fingerprint(secret) == key_id:
             break
     else:
-        raise _altered(sorted(parts))
+        raise _altered_error(sorted(parts))
     if wrong := [point for point in sorted(parts) if join_secret(good, point) != parts[point]]:
-        raise _altered(wrong)
+        raise _altered_error(wrong)
     curve = b"".join(join_secret(good, point) for point in range(1, needed + 1))
     digest = hashlib.sha256(f"shoal share set {key_id} {needed} {count} ".encode() + curve).hexdigest()
     return LocalKey(secret, location="shares", shares=tuple(sorted(parts)), share_set=ShareSet(needed, count, digest))

@@ -49,8 +49,8 @@ class Intake:
 
     @property
     def counts(self) -> dict[str, int]:
-        found = Counter(self.outcomes)
-        return {name: found[name] for name in ("known", "matched", "new", "waiting", "empty")}
+        tally = Counter(self.outcomes)
+        return {name: tally[name] for name in ("known", "matched", "new", "waiting", "empty")}
 
 
 class IntakeActions(SessionPart):
@@ -132,11 +132,11 @@ class IntakeActions(SessionPart):
         frame = self._frame
         with frame.acting("decide", domain) as (tx, now):
             opened = frame.open_domain(tx, domain)
-            found = [self._seen(tx, opened, body, now) for body in waiting.everything(tx, domain)]
-            shown = list(dict.fromkeys(identity_of(c.record).encode() for w in found for c in w.candidates))
+            seen = [self._seen(tx, opened, body, now) for body in waiting.everything(tx, domain)]
+            shown = list(dict.fromkeys(identity_of(c.record).encode() for w in seen for c in w.candidates))
             subjects = log_names(tx, opened, shown, most=1000)
-            frame.log(tx, now, "waiting", domain=domain, count=len(found), subjects=subjects)
-        return found
+            frame.log(tx, now, "waiting", domain=domain, count=len(seen), subjects=subjects)
+        return seen
 
     def _seen(self, tx: Tx, opened: OpenDomain, body: Mapping[str, Any], now: float) -> Waiting:
         record, candidates = waiting.content(opened, body)

@@ -104,11 +104,11 @@ def _near(register: Register, people: Sequence[Person]) -> list[list[tuple[int, 
     some = known.records.at(places[places < size]).joined(fresh)
     kept = len(some) - len(fresh)
     a, b = np.where(left < size, where.ravel(), left - size + kept), right - size + kept
-    found = levels(some, a, b)
+    agreement = levels(some, a, b)
     model = _model(register, known.records, prior=0.5 / (register.people + len(people) + 1))
     with known.counting(fresh) as seen:
-        chance = em.chance(weigh(model, some, a, b, found, seen=seen), model.prior)
-    chance[~_own(some, found)] *= 0.5
+        chance = em.chance(weigh(model, some, a, b, agreement, seen=seen), model.prior)
+    chance[~_own(some, agreement)] *= 0.5
     out: list[list[tuple[int, float]]] = [[] for _ in people]
     for at in np.flatnonzero(chance > 0.001):
         out[int(right[at]) - size].append((int(left[at]), float(chance[at])))
@@ -219,12 +219,12 @@ def identity_of(person: Person) -> str:
 def parsed(identity: bytes) -> Person | None:
     """The record behind an identity; None for one that is not a record."""
     try:
-        found = json.loads(identity)
+        record = json.loads(identity)
     except ValueError:
         return None
-    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+    if not isinstance(record, dict) or not all(isinstance(v, str) for v in record.values()):
         return None
-    return found
+    return record
 
 
 class Register:
@@ -242,8 +242,8 @@ class Register:
     @classmethod
     def of(cls, tx: Tx, opened: OpenDomain) -> Register:
         """The register as the sealed store has it: the one in memory where it is of this very state, else read again."""
-        mark, found = tx.store.kept_registers.get(opened.domain.id, (None, None))
-        return found if mark == _mark(tx, opened) and isinstance(found, Register) else cls(tx, opened)
+        mark, register = tx.store.kept_registers.get(opened.domain.id, (None, None))
+        return register if mark == _mark(tx, opened) and isinstance(register, Register) else cls(tx, opened)
 
     def keep(self, tx: Tx, opened: OpenDomain, added: Sequence[tuple[Person, bytes]]) -> None:
         """Remember the register with what this transaction adds to it (records, and the identities that stand for them).
@@ -278,8 +278,8 @@ def _identities(tx: Tx, opened: OpenDomain) -> list[bytes]:
     used = tx.rows(opened.keys.number).used
     if not used:
         return []
-    found = pages.at(tx, opened.keys, np.arange(1, used + 1))
-    return [identity for _, identity in pages.texts(tx, opened.keys, found[pages.is_head(found)])]
+    identities = pages.at(tx, opened.keys, np.arange(1, used + 1))
+    return [identity for _, identity in pages.texts(tx, opened.keys, identities[pages.is_head(identities)])]
 
 
 def comparable(people: Sequence[Person], keys: Iterable[str] = (), *, month_first: bool | None = None) -> Records:

@@ -40,8 +40,8 @@ class Waiting:
     candidates: tuple[Candidate, ...] = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        found = [{"pseudonym": c.pseudonym, "probability": round(c.probability, 4), "record": c.record} for c in self.candidates]
-        return {"id": self.id, "domain": self.domain, "created": self.created, "record": self.record, "candidates": found}
+        people = [{"pseudonym": c.pseudonym, "probability": round(c.probability, 4), "record": c.record} for c in self.candidates]
+        return {"id": self.id, "domain": self.domain, "created": self.created, "record": self.record, "candidates": people}
 
 
 def put(

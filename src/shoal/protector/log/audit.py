@@ -111,7 +111,7 @@ def _all_events(tx: Tx, first: int) -> Iterator[dict[str, Any]]:
     """Events from a number on, and perhaps earlier ones; of those that left the database, the ones that were kept."""
     if first <= tx.state.retired_seq:
         yield from checkpoints.read(tx)
-    for seq, sealed, _ in _stored(tx, first):
+    for seq, sealed, _ in _stored_events(tx, first):
         yield {"n": seq, **json.loads(tx.store.audit_box.open(sealed, _place(tx.store, seq), what="log event"))}
 
 
@@ -141,7 +141,7 @@ def verify(tx: Tx, *, anchors: Sequence[Mapping[str, Any]] = (), acknowledged: i
     if len(accepted) > acknowledged:
         problems.append(
             f"{len(accepted)} times a state was accepted in place of the one this machine knew, {acknowledged} are acknowledged; "
-            + _told(accepted[-1])
+            + _acceptance_words(accepted[-1])
         )
     return Verdict(not problems, max(hashes), signed, hashes[max(hashes)].hex(), tuple(problems), accepted, is_trial(tx))
 
@@ -153,7 +153,7 @@ def _acceptances(tx: Tx) -> Iterator[dict[str, Any]]:
             yield {k: v for k, v in event.items() if k not in ("action", "outcome", "detail")}
 
 
-def _told(acceptance: Mapping[str, Any]) -> str:
+def _acceptance_words(acceptance: Mapping[str, Any]) -> str:
     """An acceptance in words: how many events may be lost."""
     before = acceptance.get("events_before")
     lost = "an unknown number of" if before is None else str(max(0, before - acceptance["events"]))
@@ -165,7 +165,7 @@ def _check_chain(tx: Tx, problems: list[str]) -> dict[int, bytes]:
     begin, head = tx.state.retired_seq, bytes.fromhex(tx.state.retired_head)
     hashes = {begin: head}
     expected = begin + 1
-    for seq, sealed, stored in _stored(tx, expected):
+    for seq, sealed, stored in _stored_events(tx, expected):
         if seq != expected:
             problems.append(f"event {expected} is missing: the log jumps to {seq}.")
         head = chained(head, seq, sealed)
@@ -213,8 +213,8 @@ def _check_checkpoints(
     """Check every stored checkpoint; those of events that left the database join ``hashes``, on the word of their signature."""
     from shoal.protector.store.schema import checkpoints as signed
 
-    found = tx.connection.execute(signed.select().order_by(signed.c.seq)).all()
-    for row in found:
+    checkpoints = tx.connection.execute(signed.select().order_by(signed.c.seq)).all()
+    for row in checkpoints:
         body = read_signed(opened_body(tx.store, row.seq, blob(row.body)), blob(row.signature), keys)
         if body is None or body["seq"] != row.seq or body["vault"] != tx.store.vault_id:
             problems.append(f"the checkpoint at event {row.seq} has no valid signature.")
@@ -223,11 +223,11 @@ def _check_checkpoints(
             roots[row.seq] = body.get("root", "")
         elif hashes.get(row.seq, b"").hex() != body["head"] or not _same_root(body, roots):
             problems.append(f"the log at event {row.seq} is not the one that was signed.")
-    if (found[-1].seq if found else 0) != tx.state.checkpoint_seq:
+    if (checkpoints[-1].seq if checkpoints else 0) != tx.state.checkpoint_seq:
         problems.append(f"the newest checkpoint, at event {tx.state.checkpoint_seq}, is missing.")
-    if len(found) != tx.state.checkpoints:
-        problems.append(f"{tx.state.checkpoints} checkpoints were signed, {len(found)} are there.")
-    return len(found)
+    if len(checkpoints) != tx.state.checkpoints:
+        problems.append(f"{tx.state.checkpoints} checkpoints were signed, {len(checkpoints)} are there.")
+    return len(checkpoints)
 
 
 def _check_outside(
@@ -277,18 +277,18 @@ def contradictions(tx: Tx, given: Iterable[Mapping[str, Any]]) -> Iterator[tuple
             yield from ((body, problem) for problem in problems)
 
 
-def _stored(tx: Tx, first: int) -> Iterator[tuple[int, bytes, bytes]]:
+def _stored_events(tx: Tx, first: int) -> Iterator[tuple[int, bytes, bytes]]:
     from shoal.protector.store.schema import audit
 
     at = first
     while True:
         query = audit.select().where(audit.c.seq >= at).order_by(audit.c.seq).limit(_CHUNK)
-        found = tx.connection.execute(query).all()
-        for row in found:
+        rows = tx.connection.execute(query).all()
+        for row in rows:
             yield int(row.seq), blob(row.sealed), blob(row.hash)
-        if len(found) < _CHUNK:
+        if len(rows) < _CHUNK:
             return
-        at = int(found[-1].seq) + 1
+        at = int(rows[-1].seq) + 1
 
 
 def _place(store: Store, seq: int) -> bytes:
@@ -298,11 +298,11 @@ def _place(store: Store, seq: int) -> bytes:
 def recent(store: Store, last: int = 1000) -> dict[str, int]:
     """Alarms, refusals and reveals among the newest events."""
     with store.read() as tx:
-        found = list(events(tx, first=max(1, tx.state.audit_seq - last + 1)))
+        latest = list(events(tx, first=max(1, tx.state.audit_seq - last + 1)))
     return {
-        "recent_alarms": sum(event["outcome"] == "alarm" for event in found),
-        "recent_refusals": sum(event["outcome"] == "refused" for event in found),
-        "recent_reveals": sum(event["action"] == "reveal" and event["outcome"] == "done" for event in found),
+        "recent_alarms": sum(event["outcome"] == "alarm" for event in latest),
+        "recent_refusals": sum(event["outcome"] == "refused" for event in latest),
+        "recent_reveals": sum(event["action"] == "reveal" and event["outcome"] == "done" for event in latest),
     }
 
 

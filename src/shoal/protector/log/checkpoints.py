@@ -131,26 +131,26 @@ def read_signed(text: bytes, signature: bytes, keys: Mapping[str, bytes]) -> dic
 def log_tree(tx: Tx) -> Frontier:
     """The Merkle tree of the log as it stands; built once from the stored hashes for a vault that Shoal 0.3.0 made."""
     state = tx.state
-    found = Frontier.from_json(state.audit_seq - state.tree_from, state.tree)
-    if found is None:
+    tree = Frontier.from_json(state.audit_seq - state.tree_from, state.tree)
+    if tree is None:
         state.tree_from, state.retired_tree = state.retired_seq, []
-        found = Frontier().add(*_leaves(tx, state.retired_seq))
-        state.tree = found.to_json()
-    return found
+        tree = Frontier().add(*_leaves(tx, state.retired_seq))
+        state.tree = tree.to_json()
+    return tree
 
 
 def retired_tree(tx: Tx) -> Frontier:
     """The tree of the events that left the database."""
     log_tree(tx)
-    found = Frontier.from_json(tx.state.retired_seq - tx.state.tree_from, tx.state.retired_tree)
-    if found is None:
+    tree = Frontier.from_json(tx.state.retired_seq - tx.state.tree_from, tx.state.retired_tree)
+    if tree is None:
         raise TamperError("the tree of the log does not fit its events.", hint="Restore a trusted copy.")
-    return found
+    return tree
 
 
 def _leaves(tx: Tx, after: int) -> Iterator[bytes]:
     rows = tx.all_of("SELECT hash FROM vault_audit WHERE seq > ? AND seq <= ? ORDER BY seq", after, tx.state.audit_seq)
-    return (leaf(blob(found)) for (found,) in rows)
+    return (leaf(blob(entry)) for (entry,) in rows)
 
 
 def prove(tx: Tx, now: float, *, since: int = 0, event: int = 0) -> dict[str, Any]:

@@ -202,9 +202,9 @@ def signed_end(tx: Tx, upto: int, head: str) -> dict[str, Any]:
             f"the archive ends at event {upto}; the database holds the events {state.retired_seq + 1} to {state.audit_seq}.",
             hint="Bring the archive up to date first: `shoal vault audit --segments`.",
         )
-    found = tx.first("SELECT hash FROM vault_audit WHERE seq = ?", upto)
+    row = tx.first("SELECT hash FROM vault_audit WHERE seq = ?", upto)
     signed = checkpoints.newest_checkpoint(tx, upto)
-    if found is None or signed is None or signed["seq"] != upto or blob(found[0]).hex() != signed["head"]:
+    if row is None or signed is None or signed["seq"] != upto or blob(row[0]).hex() != signed["head"]:
         raise UsageError(f"the log was not signed at event {upto}.", hint="Segments end where it was.")
     if head != signed["head"]:
         raise DataError("the archive does not hold this vault's log.", hint="It is another vault's, or was changed.")
@@ -225,7 +225,7 @@ def retire(tx: Tx, upto: int, head: str) -> dict[str, int]:
     checkpoints.put(tx, staying)
     tree = checkpoints.retired_tree(tx)
     rows = tx.all_of("SELECT hash FROM vault_audit WHERE seq <= ? ORDER BY seq", upto)
-    tx.state.retired_tree = tree.add(*(leaf(blob(found)) for (found,) in rows)).to_json()
+    tx.state.retired_tree = tree.add(*(leaf(blob(entry)) for (entry,) in rows)).to_json()
     tx.run("DELETE FROM vault_audit WHERE seq <= ?", upto)
     tx.state.retired_seq, tx.state.retired_head = upto, head
     step("retired")

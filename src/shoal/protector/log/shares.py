@@ -111,5 +111,5 @@ def sealed(key: str, code: str, share: str, vault_id: str) -> str:
 
 def opened_by(secret: str, sealed: str, vault_id: str) -> tuple[str, str]:
     """Code and share, for the one who has the secret of that key."""
-    found = recipients.unseal(secret, sealed, vault_id)
-    return str(found["code"]), str(found["share"])
+    share = recipients.unseal(secret, sealed, vault_id)
+    return str(share["code"]), str(share["share"])

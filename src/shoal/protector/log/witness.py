@@ -107,21 +107,21 @@ def held(tx: Tx, *, accepting: bool = False) -> list[dict[str, Any]]:
     known = tx.get(SIGNER, "witness") or {}
     gone = int(known.get("sent", 0)) and not accepting
     abandoned = set(known.get("abandoned", []))
-    found: list[dict[str, Any]] = []
+    checkpoints: list[dict[str, Any]] = []
     for place in places(tx):
         parts = urlsplit(place)
         if parts.scheme in ("", "eml"):
             file = Path(parts.path if parts.scheme else place)
             if file.exists() and (file.is_dir() or file.stat().st_size):
-                found += read(file)
+                checkpoints += read(file)
             elif gone and not (file.exists() and file == tx.store.witness):  # this machine's own may still be empty
                 raise TamperError(
                     f"the witness '{file.name}' is gone, but it took checkpoints of this log.",
                     hint="Put it back, or let two people accept the present state with `shoal vault anchor --accept`.",
                 )
         elif parts.scheme in ("https", "http"):
-            found += _get(place)
-    return [b for b in found if b.get("vault") == tx.store.vault_id and str(b.get("signature", ""))[:32] not in abandoned]
+            checkpoints += _get(place)
+    return [b for b in checkpoints if b.get("vault") == tx.store.vault_id and str(b.get("signature", ""))[:32] not in abandoned]
 
 
 def _get(place: str) -> list[dict[str, Any]]:
@@ -133,12 +133,12 @@ def _get(place: str) -> list[dict[str, Any]]:
         connection.request("GET", parts.path or "/", headers={"Accept": "application/json"})
         answer = connection.getresponse()
         lines = answer.read(_MOST_READ).decode("utf-8", "replace").splitlines() if answer.status == 200 else []
-        found = [json.loads(line) for line in lines if line.strip()]
+        checkpoints = [json.loads(line) for line in lines if line.strip()]
     except (OSError, ValueError, http.client.HTTPException):
         return []
     finally:
         connection.close()
-    return [body for body in found if isinstance(body, dict)]
+    return [body for body in checkpoints if isinstance(body, dict)]
 
 
 def send(to: Sequence[str], checkpoint: Mapping[str, Any]) -> None:
@@ -229,12 +229,12 @@ def read(file: Path) -> list[dict[str, Any]]:
         if file.suffix.lower() == ".eml":
             text = str(BytesParser(policy=SMTP).parsebytes(file.read_bytes()).get_content())
         try:
-            found = [json.loads(text)]
+            checkpoints = [json.loads(text)]
         except ValueError:
-            found = [json.loads(line) for line in text.splitlines() if line.strip()]
+            checkpoints = [json.loads(line) for line in text.splitlines() if line.strip()]
     except (OSError, ValueError, KeyError):
-        found = []
-    return found if found and all(isinstance(body, dict) for body in found) else _nothing(file)
+        checkpoints = []
+    return checkpoints if checkpoints and all(isinstance(body, dict) for body in checkpoints) else _nothing(file)
 
 
 def _nothing(file: Path) -> NoReturn:

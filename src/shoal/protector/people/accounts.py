@@ -231,15 +231,15 @@ def invite(tx: Tx, name: str, codes: Sequence[str], time: float, **token: Any) -
 def claim(tx: Tx, codes: Sequence[str], time: float) -> tuple[str, str]:
     """The actor's name and a new token, for the codes of an invitation; they are used up."""
     name = _digest(tx, codes)
-    found = tx.get(ENROLMENT, name)
-    if found is None or time >= found["until"]:
+    enrolment = tx.get(ENROLMENT, name)
+    if enrolment is None or time >= enrolment["until"]:
         raise AccessError(
             "this enrolment code is not valid: wrong, half of a code only, expired, or claimed before.",
             hint="Give both halves. If you have not claimed it yourself, tell the auditor: somebody else may have.",
             reason="token",
         )
     tx.remove(ENROLMENT, name)
-    return found["actor"], issue_token(tx, found["actor"], time, **found["token"])
+    return enrolment["actor"], issue_token(tx, enrolment["actor"], time, **enrolment["token"])
 
 
 def _digest(tx: Tx, codes: Sequence[str]) -> str:

@@ -99,14 +99,14 @@ def decide(tx: Tx, change_id: str, *, second: str, token: str, agree: bool, time
 
 def use(tx: Tx, change: Change, *, time: float) -> Change:
     """Mark a confirmed change as applied: the one moment at which it may be."""
-    found = load(tx, change.id)
-    if found.status != "confirmed" or not found.second or alike(found.second, found.proposer):
-        raise AccessError(f"{found.id} is {found.status}: a second person has to confirm it first.", reason="unapproved")
-    if time >= found.expires:
-        raise AccessError(f"{found.id} has expired.", hint="It can be proposed again.", reason="expired")
-    _require_rights(tx, 0, "owner", found, time)
-    _require_rights(tx, 1, "confirm", found, time)
-    used = replace(found, status="used", code="")
+    stored = load(tx, change.id)
+    if stored.status != "confirmed" or not stored.second or alike(stored.second, stored.proposer):
+        raise AccessError(f"{stored.id} is {stored.status}: a second person has to confirm it first.", reason="unapproved")
+    if time >= stored.expires:
+        raise AccessError(f"{stored.id} has expired.", hint="It can be proposed again.", reason="expired")
+    _require_rights(tx, 0, "owner", stored, time)
+    _require_rights(tx, 1, "confirm", stored, time)
+    used = replace(stored, status="used", code="")
     _save(tx, used)
     return used
 
@@ -114,9 +114,9 @@ def use(tx: Tx, change: Change, *, time: float) -> Change:
 def _require_rights(tx: Tx, which: int, wanted: str, change: Change, time: float) -> None:
     """The first (0) or second (1) person has had the right by which the change was proposed or confirmed ever since."""
     try:
-        found = accounts.caller(tx, change.tokens[which], time)
-        able = wanted in found.roles or any(wanted in accounts.PERMITS[role] for role in found.roles)
-        able &= found.losses == change.losses[which]
+        caller = accounts.caller(tx, change.tokens[which], time)
+        able = wanted in caller.roles or any(wanted in accounts.PERMITS[role] for role in caller.roles)
+        able &= caller.losses == change.losses[which]
     except AccessError:
         able = False
     if not able:
@@ -127,16 +127,16 @@ def load(tx: Tx, change_id: str) -> Change:
     body = tx.get(CHANGE, change_id.strip().upper())
     if body is None:
         raise AccessError("this change does not exist.", hint="`shoal vault changes` lists them.", reason="unknown")
-    return _parsed(body)
+    return _parse(body)
 
 
 def everything(tx: Tx) -> list[Change]:
-    return sorted((_parsed(body) for body in tx.all(CHANGE)), key=lambda c: (c.created, c.id))
+    return sorted((_parse(body) for body in tx.all(CHANGE)), key=lambda c: (c.created, c.id))
 
 
 def _save(tx: Tx, change: Change) -> None:
     tx.put(CHANGE, change.id, asdict(change))
 
 
-def _parsed(body: dict[str, Any]) -> Change:
+def _parse(body: dict[str, Any]) -> Change:
     return Change(**{**body, "tokens": tuple(body["tokens"]), "losses": tuple(body["losses"])})

@@ -111,8 +111,8 @@ def matching(secret: bytes, given: str, time: float, *, after: int) -> int | Non
     if not plain.isascii():
         return None
     now = counter(time)
-    found = [step for step in (now - 1, now, now + 1) if step >= 0 and hmac.compare_digest(code(secret, step), plain)]
-    later = [step for step in found if step > after]
+    steps = [step for step in (now - 1, now, now + 1) if step >= 0 and hmac.compare_digest(code(secret, step), plain)]
+    later = [step for step in steps if step > after]
     return later[0] if later else None
 
 

@@ -57,12 +57,12 @@ LARGEST_REVEAL = 100_000
 def read(tx: Tx, action: str, purpose: str) -> list[tuple[str, Limit]]:
     """The limits that hold for an action: those for all purposes together (``*``), and those of the purpose if it has any."""
     stored = tx.get(LIMIT, "limits") or {}
-    found = {("*", limit.seconds): limit for limit in DEFAULTS.get(action, ())}
+    limits = {("*", limit.seconds): limit for limit in DEFAULTS.get(action, ())}
     for key, body in stored.items():
         what, name, _ = key.split("|", 2)
         if what == action and name in ("*", _plain(purpose)):
-            found[name, body["seconds"]] = Limit(**body)
-    return [(name, limit) for (name, _), limit in found.items()]
+            limits[name, body["seconds"]] = Limit(**body)
+    return [(name, limit) for (name, _), limit in limits.items()]
 
 
 def set_limit(tx: Tx, action: str, purpose: str, limit: Limit) -> None:
@@ -159,10 +159,10 @@ def _steps(tx: Tx, texts: list[str], ends: list[str]) -> tuple[int, list[str]]:
     Marks of the number above the highest and of the one below the lowest are keyed digests, so that calls of one identity each
     are seen as a sequence without keeping an identity.
     """
-    found = [match.groups() for text in texts if (match := _NUMBERED.fullmatch(text))]
-    if not found:
+    matches = [match.groups() for text in texts if (match := _NUMBERED.fullmatch(text))]
+    if not matches:
         return 0, ends
-    keys = sorted({(before, after, len(digits), int(digits)) for before, digits, after in found})
+    keys = sorted({(before, after, len(digits), int(digits)) for before, digits, after in matches})
     steps = sum(a[:3] == b[:3] and b[3] - a[3] == 1 for a, b in pairwise(keys))
     lowest, highest = keys[0], keys[-1]
     steps += bool(ends) and (_mark(tx, *lowest) == ends[0] or _mark(tx, *highest) == ends[1])

@@ -108,7 +108,7 @@ def load(tx: Tx, request_id: str) -> Request:
     body = tx.get(REQUEST, request_id.strip().upper())
     if body is None:
         raise AccessError("this request does not exist.", hint="`shoal vault requests` lists the open ones.", reason="unknown")
-    return _parsed(body)
+    return _parse(body)
 
 
 def save(tx: Tx, request: Request) -> None:
@@ -116,7 +116,7 @@ def save(tx: Tx, request: Request) -> None:
 
 
 def all_requests(tx: Tx) -> list[Request]:
-    return sorted((_parsed(body) for body in tx.all(REQUEST)), key=lambda r: (r.created, r.id))
+    return sorted((_parse(body) for body in tx.all(REQUEST)), key=lambda r: (r.created, r.id))
 
 
 def decide(
@@ -196,5 +196,5 @@ def withdraw(tx: Tx, request_id: str, *, requester: str) -> Request:
     return withdrawn
 
 
-def _parsed(body: dict[str, Any]) -> Request:
+def _parse(body: dict[str, Any]) -> Request:
     return Request(**{**body, "pseudonyms": tuple(body["pseudonyms"]), "approved": tuple(body["approved"])})

@@ -66,11 +66,11 @@ class LogFilter:
         return self._texts(lines) if self._pattern is not None else self._objects(lines)
 
     def _objects(self, part: list[str]) -> list[str]:
-        found = [self._identities(_parsed(line)) for line in part]
-        made = self._made([identity for identities in found for identity in identities])
+        objects = [self._identities(_parse_line(line)) for line in part]
+        made = self._made([identity for identities in objects for identity in identities])
         if self._each:
             return [self._encoded(line, made) for line in part]
-        lines = [self._spliced(line, len(identities)) for line, identities in zip(part, found, strict=True)]
+        lines = [self._spliced(line, len(identities)) for line, identities in zip(part, objects, strict=True)]
         return [self._encoded(line) if text is None else text for line, text in zip(part, lines, strict=True)]
 
     def _identities(self, body: dict[str, Any]) -> list[str]:
@@ -91,8 +91,8 @@ class LogFilter:
         """
         if "\\" in line:
             return None
-        text, found = self._tokens.subn(self._swapped, line)
-        return text if found == count else None
+        text, times = self._tokens.subn(self._swapped, line)
+        return text if times == count else None
 
     def _swapped(self, match: re.Match[str]) -> str:
         start, text, number = match.groups()
@@ -100,7 +100,7 @@ class LogFilter:
 
     def _encoded(self, line: str, made: Iterator[str | None] | None = None) -> str:
         """The line with pseudonyms in place of identities."""
-        body = _parsed(line)
+        body = _parse_line(line)
         for holder, name in [place for path in self._fields for place in _places(body, path)]:
             holder[name] = self._known[str(holder[name])] if made is None else next(made)
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
@@ -148,11 +148,11 @@ def arriving(read: Callable[[int], bytes], size: int = 1 << 20) -> Iterator[list
     """Whole lines as they arrive: what is there at once makes a part, so that a live log is not held back."""
     rest = b""
     while block := read(size):
-        whole, found, rest = (rest + block).rpartition(b"\n")
-        if found:
-            yield _decoded(whole)
+        whole, end, rest = (rest + block).rpartition(b"\n")
+        if end:
+            yield _decode_lines(whole)
     if rest:
-        yield _decoded(rest)
+        yield _decode_lines(rest)
 
 
 def encoded(lines: Iterable[str]) -> bytes:
@@ -163,14 +163,14 @@ def encoded(lines: Iterable[str]) -> bytes:
         raise DataError("a line is not valid Unicode text: nothing more is passed on.") from None
 
 
-def _decoded(text: bytes) -> list[str]:
+def _decode_lines(text: bytes) -> list[str]:
     try:
         return [line.removesuffix("\r") for line in text.decode().split("\n")]
     except UnicodeDecodeError:
         raise DataError("a line is not UTF-8 text: nothing more is passed on.") from None
 
 
-def _parsed(line: str) -> dict[str, Any]:
+def _parse_line(line: str) -> dict[str, Any]:
     try:
         body, end = _DECODER.raw_decode(line)
         if end != len(line):

@@ -31,13 +31,13 @@ class Keyring(Opaque):
                 hint="An owner can make it with `shoal vault domain add`.",
                 reason="unknown",
             )
-        found = Domain.from_json(body)
-        if found.shredded:
+        read = Domain.from_json(body)
+        if read.shredded:
             raise AccessError(
-                f"domain '{name}' was shredded on {found.shredded[:10]}: its keys are destroyed and nothing leads back.",
+                f"domain '{name}' was shredded on {read.shredded[:10]}: its keys are destroyed and nothing leads back.",
                 reason="shredded",
             )
-        return found
+        return read
 
     def opened(self, tx: Tx, domain: Domain) -> OpenDomain:
         with self._lock:

@@ -84,7 +84,7 @@ class OpenDomain(Opaque):
         column = merges.replaced(tx, self, self.cleaned(column))
         if self.domain.check and check:
             identities.check(column.unique().drop_null().to_pylist(), self.domain.check)
-        with _uncollected(len(column)):
+        with _without_collector(len(column)):
             return self._pseudonymize(tx, column, self.frame(context, time))
 
     def _pseudonymize(self, tx: Tx, column: Any, frame: bytes) -> Any:
@@ -108,19 +108,19 @@ class OpenDomain(Opaque):
         frame = self.frame(context, time)
         column = merges.replaced(tx, self, self.cleaned(text_column(list(identities))[0]))
         identities = [text or "" for text in column.to_pylist()]
-        found = references.find(tx, self.keys, frame, [self.matched(plain) for plain in encoded(identities)])
-        made = references.tokens(self.keys, pairs(b"".join([block for block, _ in found]))).tobytes()
-        texts = [self.spelled(made[16 * i : 16 * i + 16]) for i in range(len(found))]
-        return [text if there else None for text, (_, there) in zip(texts, found, strict=True)]
+        references_found = references.find(tx, self.keys, frame, [self.matched(plain) for plain in encoded(identities)])
+        made = references.tokens(self.keys, pairs(b"".join([block for block, _ in references_found]))).tobytes()
+        texts = [self.spelled(made[16 * i : 16 * i + 16]) for i in range(len(references_found))]
+        return [text if there else None for text, (_, there) in zip(texts, references_found, strict=True)]
 
     def resolve(
         self, tx: Tx, pseudonyms: Sequence[str], *, version: int | None = None, context: Context | None = None, time: float = 0.0
     ) -> list[bytes | None]:
         """The identity behind each pseudonym (the one that stands for it, where it was merged); None for one never made."""
-        found = self._resolved(tx, pseudonyms, version=version, context=context, time=time)
+        identities = self._resolved(tx, pseudonyms, version=version, context=context, time=time)
         known = merges.read(tx, self)
-        stood = [merges.standing(self, known, STAND_IN if identity is None else identity) for identity in found]
-        return [None if identity is None else one for identity, one in zip(found, stood, strict=True)]
+        stood = [merges.standing(self, known, STAND_IN if identity is None else identity) for identity in identities]
+        return [None if identity is None else one for identity, one in zip(identities, stood, strict=True)]
 
     def _resolved(
         self, tx: Tx, pseudonyms: Sequence[str], *, version: int | None, context: Context | None, time: float
@@ -174,11 +174,11 @@ class OpenDomain(Opaque):
         return self.domain.check_characters and ours and base32.without_check(pseudonym[len(prefix) :]) is None
 
     def _reversed(self, raw: bytes | None) -> bytes | None:
-        found = None
+        identity = None
         for version in self.living:
             part = self._ciphers[version].decode(raw or b"")
-            found = found or part
-        return None if found is None else found[1]
+            identity = identity or part
+        return None if identity is None else identity[1]
 
     def _distinct(self, tx: Tx, values: Any, frame: bytes) -> Any:
         """Pseudonyms of different identities, as an Arrow column."""
@@ -282,7 +282,7 @@ _NONE = np.zeros((0, 16), dtype=np.uint8)
 
 
 @contextlib.contextmanager
-def _uncollected(count: int) -> Iterator[None]:
+def _without_collector(count: int) -> Iterator[None]:
     """Let the cycle collector rest during bulk work: millions of small objects without cycles would keep it busy."""
     rests = count >= 10_000 and gc.isenabled()
     if rests:

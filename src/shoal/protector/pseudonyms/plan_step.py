@@ -46,12 +46,12 @@ class Pseudonymize(StreamStep):
 
     def start(self, seed: int) -> Callable[[Any, Any], Any]:
         session = _session.get() or from_environment()
-        found = next((d for d in session.domains() if d.name == self.domain), None)
-        if found is None:
+        domain = next((d for d in session.domains() if d.name == self.domain), None)
+        if domain is None:
             raise UsageError(f"domain '{self.domain}' is not in the vault.", hint="Is it the right vault?")
-        if self.key_id and found.key_id != self.key_id:
+        if self.key_id and domain.key_id != self.key_id:
             raise PolicyError(
-                f"the plan was made for key {self.key_id} of domain '{self.domain}'; the domain now uses {found.key_id}.",
+                f"the plan was made for key {self.key_id} of domain '{self.domain}'; the domain now uses {domain.key_id}.",
                 hint="Make the plan again, or use the vault as it was.",
             )
 

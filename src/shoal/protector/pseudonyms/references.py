@@ -26,13 +26,13 @@ Frames = bytes | Sequence[bytes]
 
 def find(tx: Tx, keys: DomainKeys, frame: bytes, identities: Sequence[bytes]) -> list[tuple[bytes, bool]]:
     """For each identity its block and True, or some other block and False, by the same work for both."""
-    found = [(b"", False)] * len(identities)
+    results = [(b"", False)] * len(identities)
     for version in sorted(keys.versions, reverse=True):
         lookups = keys.versions[version].index.many(frame, identities, entries.LOOKUP_BYTES)
         for place, (block, there) in enumerate(entries.find_each(tx, keys, version, lookups)):
-            if there or not found[place][0]:
-                found[place] = (block, there)
-    return found
+            if there or not results[place][0]:
+                results[place] = (block, there)
+    return results
 
 
 def prepare(tx: Tx, keys: DomainKeys) -> None:
@@ -50,8 +50,8 @@ def mint(tx: Tx, keys: DomainKeys, frames: Frames, identities: Sequence[bytes], 
     newest = _lookups(keys, keys.active, frames, matched)
     for version in sorted(keys.versions, reverse=True) if tx.rows(keys.number).used else ():
         lookups = newest[left] if version == keys.active else _lookups(keys, version, *_chosen(left, frames, matched))
-        which, found = entries.find_many(tx, keys, version, lookups)
-        blocks[left[which]] = found
+        which, entries_found = entries.find_many(tx, keys, version, lookups)
+        blocks[left[which]] = entries_found
         left = np.delete(left, which)
     if len(left):
         fresh = left[np.argsort(newest[left, 0])]
@@ -71,11 +71,11 @@ def resolve(tx: Tx, keys: DomainKeys, raw: Sequence[bytes | None]) -> list[bytes
     given = [r is not None and len(r) == 16 for r in raw]
     blocks = entries.pairs(keys.tokens.decrypt(b"".join([r if r and g else b"\0" * 16 for r, g in zip(raw, given, strict=True)])))
     slots = entries.slots_of(tx, keys, blocks)
-    found = pages.at(tx, keys, slots)
-    found[~pages.is_head(found)] = np.zeros((), dtype=pages.RECORD)
-    same = (found["nonce"] == blocks[:, 1]) & (blocks[:, 0] == (keys.number << pages.SLOT_BITS) + slots)
-    same &= pages.is_head(found) & np.array(given)
-    identities = [identity for _, identity in pages.texts(tx, keys, found)]
+    records = pages.at(tx, keys, slots)
+    records[~pages.is_head(records)] = np.zeros((), dtype=pages.RECORD)
+    same = (records["nonce"] == blocks[:, 1]) & (blocks[:, 0] == (keys.number << pages.SLOT_BITS) + slots)
+    same &= pages.is_head(records) & np.array(given)
+    identities = [identity for _, identity in pages.texts(tx, keys, records)]
     return [identity if hit else None for identity, hit in zip(identities, same.tolist(), strict=True)]
 
 

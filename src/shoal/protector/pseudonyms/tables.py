@@ -51,9 +51,9 @@ class Pseudonymized:
     left: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        told = {} if self.excluded is None else {"excluded": self.excluded.to_json()}
+        content = {} if self.excluded is None else {"excluded": self.excluded.to_json()}
         return {
-            **told,
+            **content,
             "left": {role: list(names) for role, names in self.left.items()},
             "format": FORMAT,
             "file": self.out.name,
@@ -109,20 +109,20 @@ def pseudonymize_table(
     _require_new(path, source)
     if not columns:
         raise UsageError("name at least one column of identities.", hint="Pass columns=['patient_id'], or --id patient_id.")
-    with _opened(source, columns) as opened:
-        table, told = opened, None
+    with _open_source(source, columns) as opened:
+        table, excluded = opened, None
         for name in (*columns, *drop):
             table.schema.require(name, what="identity column" if name in columns else "column to drop")
         if exclude is not None:
             left = leave_out(table, exclude, exclude_by or columns[0])
-            table, told = left.table, left.told
+            table, excluded = left.table, left.told
         kept = [c for c in table.schema.columns if c.name not in drop]
         given = {"purpose": purpose, "role": role, "relation": relation, "source": path.name}
         work = _Work(tuple(columns), lambda text: session.pseudonymize(domain, text, **given))
         work.total, work.progress = table.n_rows() if progress else 0, progress
         still = work.write(table, kept, path, raw=raw)
     key_id = next(d.key_id for d in session.domains() if d.name == domain)
-    done = Pseudonymized(path, domain, key_id, tuple(columns), work.rows, work.missing, told, still)
+    done = Pseudonymized(path, domain, key_id, tuple(columns), work.rows, work.missing, excluded, still)
     beside = path.with_name(path.name + ".pseudonyms.json")
     with atomic(beside) as temporary:
         temporary.write_text(json.dumps(done.to_json(), ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -155,7 +155,7 @@ def replace_in_table(
         missing += column.null_count
         return column
 
-    with _opened(table, columns) as opened:
+    with _open_source(table, columns) as opened:
         for name in columns:
             opened.schema.require(name, what="column to be replaced")
         work = _Work(tuple(columns), replaced)
@@ -181,13 +181,13 @@ def find_in_table(session: Session, table: Any, out: str | Path, *, columns: Seq
 
 def values_of(table: Any, column: str) -> list[str]:
     """The different texts of a column, in the order in which they come."""
-    found: dict[str, None] = {}
-    with _opened(table, [column]) as opened:
+    values: dict[str, None] = {}
+    with _open_source(table, [column]) as opened:
         opened.schema.require(column, what="column of pseudonyms")
         for batch in opened.scan([column], batch_size=BATCH_ROWS):
             texts = canonical_text(batch.column(column)).unique().drop_null().to_pylist()
-            found.update(dict.fromkeys(texts))
-    return list(found)
+            values.update(dict.fromkeys(texts))
+    return list(values)
 
 
 PSEUDONYM, OUTCOME = "pseudonym", "outcome"
@@ -214,7 +214,7 @@ def intake_table(
     columns = list(fields_of(fields))
     keys = keys_of(fields)
     _require_new(path, source)
-    with _opened(source, columns) as table:
+    with _open_source(source, columns) as table:
         for name in columns:
             table.schema.require(name, what="column of a person's data")
         kept = [c for c in table.schema.columns if c.name not in columns]
@@ -284,7 +284,7 @@ def _require_new(path: Path, source: Any) -> None:
         raise UsageError(f"'{path.name}' is the table itself: its identities would be lost.", hint="Name another output file.")
 
 
-def _opened(source: Any, columns: Sequence[str]) -> Table:
+def _open_source(source: Any, columns: Sequence[str]) -> Table:
     """The source with its identity columns as text."""
     if isinstance(source, str | Path) and Path(str(source)).suffix.lower() in (".csv", ".tsv", ".txt"):
         return opening.open(source, types=dict.fromkeys(columns, "text"))
@@ -293,8 +293,8 @@ def _opened(source: Any, columns: Sequence[str]) -> Table:
 
 def _delimiter(table: Table, path: Path) -> str:
     """The delimiter of the source, for a CSV file like it: what came with semicolons leaves with semicolons."""
-    found = table.source
-    return str(found.get("delimiter", "")) if found.get("format") == "csv" and path.suffix.lower() == ".csv" else ""
+    source = table.source
+    return str(source.get("delimiter", "")) if source.get("format") == "csv" and path.suffix.lower() == ".csv" else ""
 
 
 ROWS = 10_000
@@ -308,9 +308,9 @@ def left_over(table: Any, replaced: Sequence[str], kinds: dict[str, str]) -> dic
     """
     first = table.slice(0, ROWS)
     facts = [_facts(first.column(name), name, kinds.get(name, "text")) for name in first.column_names if name not in replaced]
-    found = find_columns([f for f in facts if f.distinct])
-    direct = [f.name for f in found if f.role is Role.DIRECT]
-    quasi = [f.name for f in found if f.role is Role.QUASI]
+    findings = find_columns([f for f in facts if f.distinct])
+    direct = [f.name for f in findings if f.role is Role.DIRECT]
+    quasi = [f.name for f in findings if f.role is Role.QUASI]
     return {"direct": direct, "quasi": quasi}
 
 

@@ -59,7 +59,7 @@ class Anchor:
     def create(self, mark: Mark) -> None:
         """Begin to remember (also after the owner accepted a new machine)."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _opened(self.path, create=True) as handle:
+        with _open_locked(self.path, create=True) as handle:
             os.ftruncate(handle, 2 * _SLOT)
             os.pwrite(handle, self._slot(mark), 0)
             os.pwrite(handle, self._slot(mark), _SLOT)
@@ -67,12 +67,12 @@ class Anchor:
 
     def read(self) -> Mark:
         """The newest mark; an unreadable anchor is an alarm, not a fresh start."""
-        with _opened(self.path) as handle:
+        with _open_locked(self.path) as handle:
             marks = self._marks(handle)
         return max(marks)
 
     def advance(self, mark: Mark) -> None:
-        with _opened(self.path) as handle:
+        with _open_locked(self.path) as handle:
             marks = self._marks(handle)
             if mark.generation > max(marks).generation:
                 older = 0 if marks[0].generation <= marks[1].generation else 1
@@ -83,14 +83,14 @@ class Anchor:
         return (body + self._prf.digest(body)).ljust(_SLOT, b"\0")
 
     def _marks(self, handle: int) -> list[Mark]:
-        found: list[Mark | None] = [self._parse(os.pread(handle, _SLOT, i * _SLOT)) for i in (0, 1)]
-        if found[0] is None and found[1] is None:
+        marks: list[Mark | None] = [self._parse(os.pread(handle, _SLOT, i * _SLOT)) for i in (0, 1)]
+        if marks[0] is None and marks[1] is None:
             raise TamperError(
                 f"the anchor '{self.path.name}' is damaged or belongs to another vault.",
                 hint="If you know why, an owner can accept the present state with `shoal vault anchor --accept`.",
             )
         lowest = Mark(-1, -1, b"")
-        return [m if m is not None else lowest for m in found]
+        return [m if m is not None else lowest for m in marks]
 
     def _parse(self, slot: bytes) -> Mark | None:
         size = len(_MAGIC) + len(self._vault_id) + 16 + 32
@@ -107,7 +107,7 @@ def replace_path(anchor: Anchor, path: Path) -> Anchor:
 
 
 @contextlib.contextmanager
-def _opened(path: Path, *, create: bool = False) -> Iterator[int]:
+def _open_locked(path: Path, *, create: bool = False) -> Iterator[int]:
     """The anchor file, locked against other processes."""
     flags = os.O_RDWR | (os.O_CREAT if create else 0)
     try:

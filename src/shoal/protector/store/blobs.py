@@ -32,8 +32,8 @@ Row = tuple[int, bytes]
 
 def between(tx: Tx, table: str, first: int, last: int) -> list[Row]:
     """The rows with an id from ``first`` to ``last``, in order."""
-    found = tx.all_of(f"{_SELECT[table]} WHERE id BETWEEN ? AND ? ORDER BY id", first, last)
-    return [(int(row_id), blob(sealed)) for row_id, sealed in found]
+    rows = tx.all_of(f"{_SELECT[table]} WHERE id BETWEEN ? AND ? ORDER BY id", first, last)
+    return [(int(row_id), blob(sealed)) for row_id, sealed in rows]
 
 
 def fetch(tx: Tx, table: str, ids: Sequence[int]) -> list[Row]:
@@ -43,21 +43,21 @@ def fetch(tx: Tx, table: str, ids: Sequence[int]) -> list[Row]:
     if ids[-1] - ids[0] + 1 == len(ids):
         rows = between(tx, table, ids[0], ids[-1])
     else:
-        rows = [(int(row_id), blob(sealed)) for row_id, sealed in _scattered(tx, table, ids)]
+        rows = [(int(row_id), blob(sealed)) for row_id, sealed in _scattered_rows(tx, table, ids)]
     if len(rows) != len(ids):
         raise damaged(table)
     return rows
 
 
-def _scattered(tx: Tx, table: str, ids: Sequence[int]) -> list[Any]:
+def _scattered_rows(tx: Tx, table: str, ids: Sequence[int]) -> list[Any]:
     select = f"{_SELECT[table]} WHERE id"
     if tx.store.dialect != "sqlite":
         return tx.all_of(f"{select} = ANY(?::bigint[]) ORDER BY id", list(ids))
-    found: list[Any] = []
+    rows: list[Any] = []
     for start in range(0, len(ids), _MANY):
         part = ids[start : start + _MANY]
-        found += tx.all_of(f"{select} IN ({','.join('?' * len(part))}) ORDER BY id", *part)
-    return found
+        rows += tx.all_of(f"{select} IN ({','.join('?' * len(part))}) ORDER BY id", *part)
+    return rows
 
 
 def put(tx: Tx, table: str, rows: Sequence[Row]) -> None:

@@ -86,14 +86,14 @@ def engine_errors() -> Iterator[None]:
     try:
         yield
     except DatabaseError as error:
-        raise _refused(error.orig, operational=isinstance(error, OperationalError)) from None
+        raise _refusal(error.orig, operational=isinstance(error, OperationalError)) from None
     except SQLAlchemyError as error:
         raise EngineError(f"the vault's database refused ({type(error).__name__}).") from None
     except sqlite3.DatabaseError as error:  # work done often goes past SQLAlchemy
-        raise _refused(error, operational=isinstance(error, sqlite3.OperationalError)) from None
+        raise _refusal(error, operational=isinstance(error, sqlite3.OperationalError)) from None
 
 
-def _refused(error: Any, *, operational: bool) -> EngineError | TamperError:
+def _refusal(error: Any, *, operational: bool) -> EngineError | TamperError:
     """A driver's error in our words."""
     text = str(error)
     if "malformed" in text or "not a database" in text or (operational and "disk I/O" in text):

@@ -144,12 +144,12 @@ class Store:
         row = execute(connection, self.dialect, query + (" FOR UPDATE" if lock and self.dialect != "sqlite" else "")).fetchone()
         if row is None:
             raise TamperError("the vault's state is missing.", hint="Restore the database from a trusted copy.")
-        found = State.from_bytes(self.box.open(blob(row[0]), b"state" + self.bound, what="state"))
-        if found.generation < floor:
-            raise rolled_back(found.generation, floor)
+        state = State.from_bytes(self.box.open(blob(row[0]), b"state" + self.bound, what="state"))
+        if state.generation < floor:
+            raise rolled_back(state.generation, floor)
         with self._lock:
-            self._seen = max(self._seen, found.generation)
-        return found
+            self._seen = max(self._seen, state.generation)
+        return state
 
     def _seal_state(self, value: State) -> bytes:
         return self.box.seal(value.to_bytes(), b"state" + self.bound)
@@ -174,14 +174,14 @@ class Store:
             return dict(objects)
         rows = tx.all_of("SELECT tag, kind, sealed FROM vault_objects WHERE kind < ?", _ONCE_FROM)
         objects = {blob(tag): (self.unmasked(blob(tag), kind), blob(sealed)) for tag, kind, sealed in rows}
-        found = (len(rows), object_sum(self, (sealed for _, sealed in objects.values())))
-        if found != wanted:
+        sums = (len(rows), object_sum(self, (sealed for _, sealed in objects.values())))
+        if sums != wanted:
             raise TamperError(
                 "stored objects (domains, keys, actors, tokens, requests, limits) are missing, added or older: "
-                f"{found[0]} found, {wanted[0]} written.",
+                f"{sums[0]} found, {wanted[0]} written.",
                 hint="Stop using this database; restore it from a trusted copy.",
             )
-        self._guarded = (found, objects)
+        self._guarded = (sums, objects)
         return dict(objects)
 
     def _keep(self, tx: Tx) -> None:
@@ -305,8 +305,8 @@ class Tx:
 
     def items(self, kind: int) -> list[tuple[bytes, dict[str, Any]]]:
         """Tag and content of every object of a kind."""
-        found = [(tag, sealed) for tag, (k, sealed) in self.objects.items() if k == kind]
-        return [(tag, dict(json.loads(self.store.opened(kind, tag, sealed)))) for tag, sealed in found]
+        mine = [(tag, sealed) for tag, (k, sealed) in self.objects.items() if k == kind]
+        return [(tag, dict(json.loads(self.store.opened(kind, tag, sealed)))) for tag, sealed in mine]
 
     def all(self, kind: int) -> list[dict[str, Any]]:
         """Every object of a kind."""
@@ -324,8 +324,8 @@ class Tx:
     def _sealed(self, kind: int, tag: bytes) -> bytes | None:
         if kind != ONCE:
             return self.objects.get(tag, (kind, None))[1]
-        found = self.first("SELECT sealed FROM vault_objects WHERE tag = ?", tag)
-        return None if found is None else blob(found[0])
+        row = self.first("SELECT sealed FROM vault_objects WHERE tag = ?", tag)
+        return None if row is None else blob(row[0])
 
     def _store(self, kind: int, name: str, plain: bytes) -> None:
         self._store_tag(kind, self.store.tag(kind, name), plain)

@@ -56,16 +56,16 @@ def index_of(tx: Tx, keys: DomainKeys, version: int) -> Index:
 def find_many(tx: Tx, keys: DomainKeys, version: int, lookups: Pairs) -> tuple[NDArray[np.int64], Pairs]:
     """Which of these lookup tags of a key version are known, and their blocks."""
     which, slots = index_of(tx, keys, version).find(lookups[:, 0].astype(np.uint64))
-    found = pages.at(tx, keys, slots)
-    own = found["version"] == version
-    start, end = (found["lookup"][:, i] == lookups[which, i] for i in (0, 1))
-    moved = (found["version"] == keys.active) & (version != keys.active)  # sealed under the newest key since
+    records = pages.at(tx, keys, slots)
+    own = records["version"] == version
+    start, end = (records["lookup"][:, i] == lookups[which, i] for i in (0, 1))
+    moved = (records["version"] == keys.active) & (version != keys.active)  # sealed under the newest key since
     if not (own & start | moved).all():
         raise blobs.damaged(blobs.ENTRIES)
     same = own & start & end
     blocks = np.empty((int(same.sum()), 2), dtype=">u8")
     blocks[:, 0] = (keys.number << SLOT_BITS) + slots[same]
-    blocks[:, 1] = found["nonce"][same]
+    blocks[:, 1] = records["nonce"][same]
     return which[same], blocks
 
 
@@ -79,10 +79,10 @@ def find_each(tx: Tx, keys: DomainKeys, version: int, lookups: Sequence[bytes]) 
     slots = [(slot - 1) % used + 1 for slot, _ in indexed]
     records = pages.each(tx, keys, slots)
     hits = [there for _, there in indexed]
-    return [_compared(tx, keys, version, *one) for one in zip(lookups, slots, hits, records, strict=True)]
+    return [_compare(tx, keys, version, *one) for one in zip(lookups, slots, hits, records, strict=True)]
 
 
-def _compared(
+def _compare(
     tx: Tx, keys: DomainKeys, version: int, lookup: bytes, slot: int, indexed: bool, record: bytes
 ) -> tuple[bytes, bool]:
     """The block of a record, and whether it is the one under this lookup tag."""

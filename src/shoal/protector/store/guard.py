@@ -34,17 +34,17 @@ def require_logged(connection: Connection, dialect: str, before: tuple[int, str]
     query = "SELECT seq, sealed, hash FROM vault_audit WHERE seq >= ? ORDER BY seq"
     rows = execute(connection, dialect, query, seq).fetchall()
     if seq and (not rows or int(rows[0][0]) != seq or blob(rows[0][2]) != head):
-        raise _unlogged()
-    for found, sealed, stored in rows[1:] if seq else rows:
+        raise _unlogged_error()
+    for seq_found, sealed, stored in rows[1:] if seq else rows:
         seq += 1
         head = chained(head, seq, blob(sealed))
-        if int(found) != seq or blob(stored) != head:
-            raise _unlogged()
+        if int(seq_found) != seq or blob(stored) != head:
+            raise _unlogged_error()
     if seq != after.audit_seq or head.hex() != after.audit_head:
-        raise _unlogged()
+        raise _unlogged_error()
 
 
-def _unlogged() -> TamperError:
+def _unlogged_error() -> TamperError:
     return TamperError("the log does not hold what was written, or its newest event was changed: nothing was done.", hint=_HINT)
 
 
@@ -67,7 +67,7 @@ def _made_on_sqlite() -> dict[str, str]:
         metadata.create_all(connection)
         rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master").fetchall()
     engine.dispose()
-    return {name: _squeezed(sql) for name, sql in rows}
+    return {name: _squeeze(sql) for name, sql in rows}
 
 
 _STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}
@@ -77,18 +77,18 @@ _STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}
 def _strange_on_sqlite(connection: Connection) -> set[str]:
     """The database file is the vault's alone: what the vault did not make does not belong there."""
     made = _made_on_sqlite()
-    found = {}
+    unknown = {}
     strange = set()
     for kind, name, sql in execute(connection, "sqlite", "SELECT type, name, sql FROM sqlite_master").fetchall():
-        found[name] = _squeezed(sql)
+        unknown[name] = _squeeze(sql)
         if name not in made and (kind, name) not in _STATISTICS:
             strange.add(f"a {kind} was added")
-        elif name in made and found[name] != made[name]:
+        elif name in made and unknown[name] != made[name]:
             strange.add(f"the {kind} '{name}' was altered")
-    return strange | {f"'{name}' is missing" for name in made.keys() - found.keys()}
+    return strange | {f"'{name}' is missing" for name in made.keys() - unknown.keys()}
 
 
-def _squeezed(sql: Any) -> str:
+def _squeeze(sql: Any) -> str:
     return " ".join(str(sql or "").split())
 
 

@@ -74,10 +74,10 @@ class Index:
         wanted = tags[order]
         which, slots = [], []
         for tier in (YOUNG, OLD):
-            known, found = self._touched(tier, wanted)
+            known, places = self._touched(tier, wanted)
             left, right = (np.searchsorted(known, wanted, side) for side in ("left", "right"))
             which.append(np.repeat(order, right - left))
-            slots.append(found[ranges(left, right - left)])
+            slots.append(places[ranges(left, right - left)])
         return np.concatenate(which), np.concatenate(slots).astype(np.int64)
 
     def find_each(self, tags: Sequence[int]) -> list[tuple[int, bool]]:
@@ -93,8 +93,8 @@ class Index:
                 bucket = self._open(key >> 31 & 1, [rows[key]])[0]
                 count, entries = int(bucket["count"]), bucket["entries"]
                 at = min(int(entries["tag"][:count].searchsorted(np.uint64(tag))), ROOM - 1)
-                found, where = entries[at].item()
-                same = (found == tag) & (at < count)
+                entry, where = entries[at].item()
+                same = (entry == tag) & (at < count)
                 slot, there = (where, True) if same else (slot, there)
             out.append((slot, there))
         return out
@@ -146,9 +146,9 @@ class Index:
     def _old(self) -> Entries:
         """The old tier: from memory if it is still the one of the sealed state, else read and checked against it."""
         mark, kept = self._tx.store.kept_index
-        found: Entries = kept if mark == self._mark else self._all(OLD)
-        self._keep(found)
-        return found
+        old: Entries = kept if mark == self._mark else self._all(OLD)
+        self._keep(old)
+        return old
 
     def _keep(self, entries: Entries) -> None:
         small = len(entries[0]) <= _MOST_KEPT

@@ -25,10 +25,10 @@ def stored_rows(connection: Any) -> Iterator[tuple[str, Rows]]:
     for table in metadata.sorted_tables:
         key = next(iter(table.primary_key.columns))
         query, last = select(table).order_by(key).limit(_CHUNK), None
-        while found := connection.execute(query if last is None else query.where(key > last)).all():
+        while rows := connection.execute(query if last is None else query.where(key > last)).all():
             place = list(table.columns).index(key)
-            last = found[-1][place]
-            yield table.name, [tuple(bytes(c) if isinstance(c, memoryview) else c for c in row) for row in found]
+            last = rows[-1][place]
+            yield table.name, [tuple(bytes(c) if isinstance(c, memoryview) else c for c in row) for row in rows]
 
 
 def insert(connection: Any, table: str, rows: Rows) -> None:
@@ -80,11 +80,11 @@ class Whole:
         box = Box(crypto.derive(self._root, "objects", context=bound))
         state = State.from_bytes(box.open(self._sealed_state, b"state" + bound, what="state"))
         sums = Blocks(crypto.derive(self._root, "row sums", context=bound))
-        found = {table: crypto.row_sum(sums, b"".join(tags)) for table, tags in self._tags.items()}
+        sums_found = {table: crypto.row_sum(sums, b"".join(tags)) for table, tags in self._tags.items()}
         wanted = {"vault_objects": state.objects_sum, "vault_entries": _pages(state), "vault_index": _buckets(state)}
         log = (state.audit_seq, bytes.fromhex(state.audit_head))
         self._broken |= not self._begins_after(state)
-        if found != wanted or self._broken or self._log != log or self._checkpoints != state.checkpoints:
+        if sums_found != wanted or self._broken or self._log != log or self._checkpoints != state.checkpoints:
             raise TamperError("rows of the vault are missing, added, altered or older than its state.", hint="Use another copy.")
         return state
 

@@ -53,8 +53,8 @@ def _between_corners(summary: Summary, k: int) -> Estimate:
     top = log_uniform(k, summary.cells)
     ends, strain = [], 0.0
     for up in (False, True):
-        found, pull = log_coefficient(_corner(summary, k, up=up), k)
-        ends.append(min(top, found))
+        logarithm, pull = log_coefficient(_corner(summary, k, up=up), k)
+        ends.append(min(top, logarithm))
         strain = max(strain, pull)
     # where a cell is all but certain to be taken, the part of a cell that is not whole begins to count
     slack = 1e-6 if strain <= 2.0 else 0.2
@@ -73,8 +73,8 @@ def _corner(summary: Summary, k: int, *, up: bool) -> Points:
     h6, hmin = summary.statistics["h6"], summary.statistics["hmin"]
     largest = min(1.0, math.exp(-hmin.low), math.exp(-5 / 6 * h6.low))
     sums = _possible(summary.power_sums(up=up), largest)
-    found = principal(np.array(sums), max(largest, sums[1]))
-    return (max if up else min)(found, key=lambda points: _cumulant(points, float(k)))
+    corner = principal(np.array(sums), max(largest, sums[1]))
+    return (max if up else min)(corner, key=lambda points: _cumulant(points, float(k)))
 
 
 def _possible(sums: list[float], largest: float) -> list[float]:

@@ -34,11 +34,11 @@ def unique_share(summary: Summary, group_size: int, *, sampled: bool = False) ->
     ('B', True)
     """
     k = checked_group(group_size)
-    drawn = _drawn(summary, k, sampling_error(summary.fewest) if sampled and k > 1 else 0.0)
+    drawn = _share_drawn(summary, k, sampling_error(summary.fewest) if sampled and k > 1 else 0.0)
     return of_people(drawn, summary.fewest, k, 1.0 if sampled else most_alone(summary.cells, min(k, summary.fewest)))
 
 
-def _drawn(summary: Summary, k: int, error: float) -> Estimate:
+def _share_drawn(summary: Summary, k: int, error: float) -> Estimate:
     """The share for people drawn independently from the cells of the record."""
     level, notes = _sure(summary, sampled=error > 0)
     points = [(1, 1.0, 1.0), (2, *_pairs(summary, error)), *((g, *_band(summary, g, error)) for g in GROUP_SIZES)]
@@ -67,8 +67,8 @@ def _tangents(points: Sequence[tuple[int, float, float]], i: int, k: int) -> lis
     Each is steepest, within the steps of the record, through the lower end of the near point and the upper end of the far one.
     """
     sides = [(i, i - 1), (i + 1, i + 2)]
-    found = [(points[near], points[far]) for near, far in sides if 0 <= far < len(points) and points[near][1] > 0]
-    return [min(1.0, math.exp(min(0.0, _line(k, near[:2], (far[0], far[2]))))) for near, far in found]
+    tangents = [(points[near], points[far]) for near, far in sides if 0 <= far < len(points) and points[near][1] > 0]
+    return [min(1.0, math.exp(min(0.0, _line(k, near[:2], (far[0], far[2]))))) for near, far in tangents]
 
 
 def _sure(summary: Summary, *, sampled: bool) -> tuple[float, tuple[str, ...]]:
@@ -169,10 +169,10 @@ def everybody_unique(summary: Summary, group_size: int, *, sampled: bool = False
     """Chance that nobody in the group shares a cell: the range that the published power sums leave open."""
     from shoal.registry.answer.all_unique import everybody_unique as of_record
 
-    found = of_record(summary, checked_group(group_size))
-    if sampled and found.grade != "A":
-        return replace(found, low=0.0, high=1.0, grade="C", notes=(*found.notes, "The record is of a sample."))
-    return found
+    chance = of_record(summary, checked_group(group_size))
+    if sampled and chance.grade != "A":
+        return replace(chance, low=0.0, high=1.0, grade="C", notes=(*chance.notes, "The record is of a sample."))
+    return chance
 
 
 def most_unique(cells: float, people: int, group_size: int) -> float:

@@ -109,8 +109,8 @@ class Answer:
         if own is not None:
             share = self._bounded(share, own, own.unique_share(group_size, target))
         if self.unknown and target is not None and share.high <= target and (own is None or _least(own)):
-            said = f"{BY_WORD} at most {share.high:.1%}, which puts nothing within a target."
-            share = replace(share, high=1.0, notes=(*share.notes, said), details={})
+            sentence = f"{BY_WORD} at most {share.high:.1%}, which puts nothing within a target."
+            share = replace(share, high=1.0, notes=(*share.notes, sentence), details={})
         return self.graded(share)
 
     def _bounded(self, share: Estimate, own: Answer, alone: Estimate) -> Estimate:
@@ -123,14 +123,14 @@ class Answer:
         about += (
             "" if own.codes == self.codes and not least else f" by {', '.join(own.codes if own.elsewhere else own.best.codes)}"
         )
-        said = f"{OWN} {alone.value:.1%}, between {alone.low:.1%} and {alone.high:.1%}{about}."
+        sentence = f"{OWN} {alone.value:.1%}, between {alone.low:.1%} and {alone.high:.1%}{about}."
         high, value = alone.high, alone.value
         if _least(own):
-            said, high, value = f"{LEAST} {alone.low:.1%}{about}.", alone.low, alone.low
+            sentence, high, value = f"{LEAST} {alone.low:.1%}{about}.", alone.low, alone.low
         low = max(share.low * least, alone.low) if here and (least or alone.grade == "B") else min(share.low, alone.low)
         high, value = max(share.high, high), max(share.value, value)
         kept = {key: what for key, what in share.details.items() if key == "neighbours"}
-        return replace(share, value=value, low=low, high=high, log_value=None, notes=(*share.notes, said), details=kept)
+        return replace(share, value=value, low=low, high=high, log_value=None, notes=(*share.notes, sentence), details=kept)
 
     def most_beside(self, group_size: int, room: float) -> float:
         """The largest share if further questions are asked that have so many answers together."""
@@ -144,10 +144,10 @@ class Answer:
 
     def _beside(self, share: Estimate, other: Record, group_size: int) -> Estimate:
         """The share when it is open which of two records is true: a finer one bounds it from above, a coarser one from below."""
-        said = joint.unique_share(other, group_size)
+        beside = joint.unique_share(other, group_size)
         finer = compare(other.codes, self.codes) == "finer"
-        high = max(share.high, said.high) if finer else 1.0
-        wider = replace(share, value=max(share.value, said.value), low=0.0, high=high, log_value=None)
+        high = max(share.high, beside.high) if finer else 1.0
+        wider = replace(share, value=max(share.value, beside.value), low=0.0, high=high, log_value=None)
         options = "Records contradict each other: the cautious value."
         return _again(wider, 0.0, high, *(() if options in share.notes else (options,)))
 
@@ -210,14 +210,14 @@ class Answer:
             wide = replace(share, value=min(share.value, ceiling), low=0.0, high=ceiling, log_value=None)
             return replace(wide, grade="C", notes=(*share.notes, note), details={})
         near = [[joint.unique_share(r, group_size) for r in group] for group in groups]
-        found = [
+        neighbours = [
             estimate.estimate(shares, [r.summary.size for r in group], self.size)
             for shares, group in zip(near, groups, strict=True)
         ]
         values = [e.value for shares in near for e in shares]
-        middle = min(max(f.value for f in found), ceiling)
-        low, high = min(f.low for f in found), max(f.high for f in found)
-        by_size = any(f.by_size for f in found)
+        middle = min(max(f.value for f in neighbours), ceiling)
+        low, high = min(f.low for f in neighbours), max(f.high for f in neighbours)
+        by_size = any(f.by_size for f in neighbours)
         lowest, half, highest = min(values), min(stats.median(values), ceiling), max(values)
         notes = [
             "The record is of a wider population, which proves nothing of this one.",

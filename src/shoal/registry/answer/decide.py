@@ -159,13 +159,13 @@ def decide(
             hint=" ".join(asked.notes) or "Query them one by one to see what it knows.",
         )
     first = asked.unique_share(group_size, target)
-    log = [f"{', '.join(wanted)}: {_said(first)}"]
+    log = [f"{', '.join(wanted)}: {_say_bound(first)}"]
     ladders = [(code, *coarser(code, search.levels)) for code in wanted]
     while prod(len(ladder) + 1 for ladder in ladders) > MOST_SETS and (longest := max(ladders, key=len))[2:]:
         ladders[ladders.index(longest)] = (longest[0], *longest[2:])
     sets = search.every(ladders)
     now, share = sets[0] if sets else ((), None)
-    log += [f"{', '.join(codes)}: {_said(one)}" for codes, one in sets if codes != wanted]
+    log += [f"{', '.join(codes)}: {_say_bound(one)}" for codes, one in sets if codes != wanted]
     if not sets:
         log.append("No set of them is known to be within the target.")
     lines = tuple(search.line(code, now) for code in wanted)
@@ -194,19 +194,19 @@ class _Search:
 
     def every(self, ladders: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], Estimate]]:
         """The best sets within the target: most attributes first, then fewest steps; none that is coarser than one before it."""
-        found: list[tuple[tuple[str, ...], Estimate]] = []
+        sets: list[tuple[tuple[str, ...], Estimate]] = []
         for kept in range(len(ladders), 0, -1):
             for some in combinations(ladders, kept):
                 for steps in sorted(product(*(range(len(ladder)) for ladder in some)), key=lambda s: (sum(s), s)):
                     codes = tuple(ladder[step] for ladder, step in zip(some, steps, strict=True))
-                    if any(compare(tuple(sorted(codes)), tuple(sorted(other))) == "coarser" for other, _ in found):
+                    if any(compare(tuple(sorted(codes)), tuple(sorted(other))) == "coarser" for other, _ in sets):
                         continue
                     share = self.share(codes)
                     if share is not None and share.high <= self.target:
-                        found.append((codes, share))
-                    if len(found) == OFFERED:
-                        return found
-        return found
+                        sets.append((codes, share))
+                    if len(sets) == OFFERED:
+                        return sets
+        return sets
 
     def line(self, code: str, kept: Sequence[str]) -> Line:
         """The advice for one attribute, given the codes that are kept."""
@@ -279,7 +279,7 @@ def _people(share: float, group_size: int) -> str:
     return f"about {number:,.0f} ({share:.1%})" if number >= 1 else f"hardly anybody ({share:.1%})"
 
 
-def _said(e: Estimate) -> str:
+def _say_bound(e: Estimate) -> str:
     if e.grade == "C" and e.low == 0:
         return f"at most {e.high:.1%} unique (grade C)"
     return f"{e.value:.1%} unique (between {e.low:.1%} and {e.high:.1%}, grade {e.grade})"

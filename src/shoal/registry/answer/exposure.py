@@ -113,7 +113,7 @@ def exposure(
     counts = _counting(source, anchors)
     codes = codes_of(source, [code for code, _ in answers], people)
     joint = _joint(source, str(people), counts)
-    topics = [found for c in source.codings(str(people)) if len(c) == 1 and (found := counts(c, str(people)))]
+    topics = [table for c in source.codings(str(people)) if len(c) == 1 and (table := counts(c, str(people)))]
     listed = {topic[0].codes[0] for topic in topics if any(r.shares for r in topic)}
     given = [c for c, (_, answer) in zip(codes, answers, strict=True) if answer and c not in listed]
     added = [] if joint is None else [c for c in given if fixed(joint, [c], estimates=True) is not None]
@@ -131,9 +131,9 @@ def exposure(
 def _joint(source: RecordSource, people: str, counts: Callable[[tuple[str, ...], str], list[Record]]) -> Record | None:
     """The record with joint counts of a population, if there is one that nobody disputes."""
     for codes in source.codings(people):
-        found = counts(codes, people) if len(codes) > 1 else []
-        if len(found) == 1 and found[0].counts is not None and not found[0].sampled:
-            return found[0]
+        tables = counts(codes, people) if len(codes) > 1 else []
+        if len(tables) == 1 and tables[0].counts is not None and not tables[0].sampled:
+            return tables[0]
     return None
 
 
@@ -182,8 +182,8 @@ def place_data(topics: Iterable[Sequence[Record]], *, trusting: bool, joint: Rec
 def _margin(joint: Record, code: str) -> Record:
     """What joint counts say of one attribute, as an unsigned record."""
     counts: Any = joint.counts
-    found, (listed,) = counts.table([code])
-    people = found.astype(np.int64)
+    counted, (listed,) = counts.table([code])
+    people = counted.astype(np.int64)
     shares = {answer: round(float(n / people.sum()), 4) for answer, n in zip(listed, people, strict=True)}
     margin = JointCounts({code: listed}, tuple(people.tolist()))
     return replace(joint, codes=(code,), summary=summarize(people, len(people)), shares=shares, counts=margin, signature="")
@@ -260,14 +260,16 @@ def _coarser(code: str, shares: dict[str, float] | None, answer: str) -> list[tu
     if code in AGES:
         age = _first(answer)
         wanted = [(w, age // w * w) for w in _BANDS if w > AGES[code]]
-        return [_joined(f"{low}-{low + w - 1}", [a for a in shares if low <= _first(a) < low + w], shares) for w, low in wanted]
+        return [
+            _join_answers(f"{low}-{low + w - 1}", [a for a in shares if low <= _first(a) < low + w], shares) for w, low in wanted
+        ]
     if code.startswith("postcode/"):
         starts = [answer[: len(answer) - cut] for cut in (1, 2) if len(answer) > cut]
-        return [_joined(f"{start}…", [a for a in shares if a.startswith(start)], shares) for start in starts]
+        return [_join_answers(f"{start}…", [a for a in shares if a.startswith(start)], shares) for start in starts]
     return []
 
 
-def _joined(text: str, answers: list[str], shares: dict[str, float]) -> tuple[str, Ends]:
+def _join_answers(text: str, answers: list[str], shares: dict[str, float]) -> tuple[str, Ends]:
     """Several answers as one, added up in the order that the page adds them."""
     total = 0.0
     for answer in sorted(answers, key=lambda a: (_first(a), a)):
@@ -277,21 +279,21 @@ def _joined(text: str, answers: list[str], shares: dict[str, float]) -> tuple[st
 
 def _first(answer: str) -> int:
     """The first number in an answer: the low end of a band."""
-    found = _NUMBER.match(answer)
-    return int(found[1]) if found else -1
+    match = _NUMBER.match(answer)
+    return int(match[1]) if match else -1
 
 
 def places_of(source: RecordSource, *, most: int = 20_000, anchors: Iterable[str] = ()) -> dict[str, Any]:
     """Everything that the page needs, by population; of at most so many records, of the keys that the anchors reach or of all."""
     anchors = tuple(anchors)
     counts = _counting(source, anchors)
-    found: dict[str, list[list[Record]]] = {}
+    places: dict[str, list[list[Record]]] = {}
     for population, codes in sorted(set(source.topics("", limit=most))):
         if len(codes) == 1 and (records := counts(codes, population)):
-            found.setdefault(key_of(population), []).append(records)
-    for population in sorted({p for p, _ in source.topics("", limit=most) if key_of(p) not in found}):
+            places.setdefault(key_of(population), []).append(records)
+    for population in sorted({p for p, _ in source.topics("", limit=most) if key_of(p) not in places}):
         joint = _joint(source, population, counts)
         if joint is not None and not joint.estimated:  # of estimates the page could say nothing for sure
-            found[key_of(population)] = [[_margin(joint, code)] for code in joint.codes]
-    named = ((str(topics[0][0].population), place_data(topics, trusting=bool(anchors))) for topics in found.values())
+            places[key_of(population)] = [[_margin(joint, code)] for code in joint.codes]
+    named = ((str(topics[0][0].population), place_data(topics, trusting=bool(anchors))) for topics in places.values())
     return {name: data for name, data in sorted(named) if data is not None}

@@ -60,8 +60,8 @@ def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = 
     """
     cells = None if record.counts is None or record.sampled else record.counts.cells(codes or record.codes)
     if cells is None:
-        found = analyse.unique_share(record.summary, group_size, sampled=record.sampled)
-        return replace(found, low=0.0, high=1.0, grade="C", notes=(*found.notes, ESTIMATED)) if record.estimated else found
+        share = analyse.unique_share(record.summary, group_size, sampled=record.sampled)
+        return replace(share, low=0.0, high=1.0, grade="C", notes=(*share.notes, ESTIMATED)) if record.estimated else share
     asked, n = analyse.checked_group(group_size), int(cells.people.sum())
     k = min(asked, n)  # of fewer people everybody is asked
     p, doubt, room = cells.people / n, DOUBT if record.estimated else 0.0, min(room, 1e12)
@@ -71,7 +71,7 @@ def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = 
     oldest = max(OLDEST[0], OLDEST[1] / n) if (cells.usual < cells.most).any() else 0.0
     few = unique_ends(np.maximum(0.0, less - np.where(cells.usual < cells.most, oldest, 0.0)), more, cells.usual * room, k)[1]
     usual = min(high, oldest + few)
-    found = Estimate(
+    share = Estimate(
         float((cells.even * alone(p / cells.even, k)).sum()), low, usual if record.estimated else high,
         level=record.summary.level, method="joint counts",
         details={"high if few are 100 or older": usual} if usual < high and not record.estimated else {},
@@ -80,16 +80,16 @@ def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = 
     plain = doubt == 0 and bool((cells.most == 1).all() and (cells.off == 0).all())
     if plain and k <= n <= _EXACT:
         value = float((p * _none_alike(cells.people, n, k)).sum())
-        found = replace(found, value=value, low=min(low, value), high=max(high, value))
+        share = replace(share, value=value, low=min(low, value), high=max(high, value))
     else:
         fewest = max(1, n - int(cells.off.sum()))
-        found = analyse.of_people(found, fewest, k, most_alone(room * int(cells.most.sum()), min(k, fewest)))
-    if asked > n and LARGER not in found.notes:
-        found = replace(found, low=0.0, grade="C", notes=(*found.notes, LARGER), details={})
+        share = analyse.of_people(share, fewest, k, most_alone(room * int(cells.most.sum()), min(k, fewest)))
+    if asked > n and LARGER not in share.notes:
+        share = replace(share, low=0.0, grade="C", notes=(*share.notes, LARGER), details={})
     if not record.estimated:
-        return found
-    low, high = max(0.0, found.low - FLOOR), min(1.0, found.high + max(0.0, FLOOR - oldest))
-    return replace(found, low=low, high=high, level=LEVEL, grade="C", notes=(*found.notes, ESTIMATED))
+        return share
+    low, high = max(0.0, share.low - FLOOR), min(1.0, share.high + max(0.0, FLOOR - oldest))
+    return replace(share, low=low, high=high, level=LEVEL, grade="C", notes=(*share.notes, ESTIMATED))
 
 
 def held_against(share: Estimate, target: float | None) -> Estimate:

@@ -83,12 +83,12 @@ class Request:
     @property
     def sentence(self) -> str:
         """What need not be asked, and by what those who answer could be recognised."""
-        said = f"{self.asks.title} ({self.asks.holder}) asks {self.asks.population} for {len(self.asks.codes)} attributes; "
+        text = f"{self.asks.title} ({self.asks.holder}) asks {self.asks.population} for {len(self.asks.codes)} attributes; "
         if self.held:
-            said += f"{self.holds.holder} ({self.holds.title}) holds {', '.join(self.held)} already. It could recognise"
+            text += f"{self.holds.holder} ({self.holds.title}) holds {', '.join(self.held)} already. It could recognise"
         else:
-            said += f"{self.holds.holder} ({self.holds.title}) could recognise"
-        return f"{said} who answered by {', '.join(self.recognise)}{_share(self.unique)}."
+            text += f"{self.holds.holder} ({self.holds.title}) could recognise"
+        return f"{text} who answered by {', '.join(self.recognise)}{_share(self.unique)}."
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,10 @@ def match(notices: Iterable[Notice], registry: Registry, *, about: str = "") -> 
     joins.sort(key=lambda j: (-len(j.shared), j.one.id, j.other.id))
     requests.sort(key=lambda r: (-len(r.held), -len(r.recognise), r.asks.id, r.holds.id))
     details = _Telling(registry)
-    found = [replace(j, unique=details.of(j.shared, j.one, j.other)) for j in joins[:MOST_MATCHES]]
+    matches = [replace(j, unique=details.of(j.shared, j.one, j.other)) for j in joins[:MOST_MATCHES]]
     asked = [replace(r, unique=details.of(r.recognise, r.asks, r.holds)) for r in requests[:MOST_MATCHES]]
-    found.sort(key=lambda j: -_value(j.unique))
-    return Matches(tuple(found), tuple(asked), more)
+    matches.sort(key=lambda j: -_value(j.unique))
+    return Matches(tuple(matches), tuple(asked), more)
 
 
 def _pairs(known: Sequence[Notice], named: int) -> Iterator[tuple[Notice, Notice]]:

@@ -33,13 +33,13 @@ def population_of(source: Places, text: str) -> Population:
         return Population.parse(text)
     wanted, called = text.strip().casefold(), places_called(text, whole=True)
     known = [Population.parse(p) for p in {p for p, _ in topics_of(source, text.strip(), limit=MOST)}]
-    found = [
+    fitting = [
         p for p in known
         if not p.filters and (wanted in (p.place.casefold(), p.place.rpartition("/")[2].casefold()) or p.place in called)
     ]  # fmt: skip
-    places = sorted({p.place for p in found})
+    places = sorted({p.place for p in fitting})
     if len(places) == 1:
-        return max(found, key=lambda p: p.period)
+        return max(fitting, key=lambda p: p.period)
     if places:
         listed = ", ".join(places[:SHOWN]) + (" …" if len(places) > SHOWN else "")
         raise UsageError(f"'{text[:60]}' is the name of {len(places)} places.", hint=f"Name one of them: {listed}.")
@@ -48,11 +48,11 @@ def population_of(source: Places, text: str) -> Population:
 
 def topics_of(source: Places, text: str, *, limit: int) -> list[tuple[str, tuple[str, ...]]]:
     """Population and codes of records whose population contains the text, or whose country or state is called so."""
-    found = list(source.topics(text.casefold(), limit=limit))
+    topics = list(source.topics(text.casefold(), limit=limit))
     for place in places_called(text) if text else ():
         inside = (t for sign in "@/" for t in source.topics(f"{place}{sign}".casefold(), limit=limit))
-        found += [t for t in inside if t not in found and f"{t[0].partition('@')[0]}/".startswith(f"{place}/")]
-    return found
+        topics += [t for t in inside if t not in topics and f"{t[0].partition('@')[0]}/".startswith(f"{place}/")]
+    return topics
 
 
 def grouped(source: Places, most: int) -> Iterator[str]:
@@ -111,9 +111,9 @@ def codes_of(source: Places, asked: Iterable[str], people: Population) -> list[s
     known = {code for coding in next(filter(None, places), []) for code in coding}
 
     def finest(code: str) -> str:
-        found = [k for k in known if attribute(k).split("/")[0] == code] if code not in order else []
-        if found:
-            return min(found, key=lambda k: (order.get(k, len(order)), k))
+        finer = [k for k in known if attribute(k).split("/")[0] == code] if code not in order else []
+        if finer:
+            return min(finer, key=lambda k: (order.get(k, len(order)), k))
         chains = [chain for chain in CHAINS if chain[0].startswith(f"{code}/") and chain[0].count("/") == 1]
         if len(chains) == 1:
             return chains[0][0]
@@ -126,7 +126,7 @@ def codes_of(source: Places, asked: Iterable[str], people: Population) -> list[s
 def _without_answer(text: str) -> str:
     """The attribute of an answer, or the text as it is; of an age in the coding that the answer shows."""
     code, _, answer = text.partition("=")
-    called = _called(code.strip())
+    called = _attribute_for(code.strip())
     first, _, last = answer.strip().partition("-")
     if called != "age" or not (first.isdecimal() and (last or first).isdecimal()):
         return called
@@ -134,7 +134,7 @@ def _without_answer(text: str) -> str:
     return next((code for code, width in AGES.items() if width == years), "age")
 
 
-def _called(word: str) -> str:
+def _attribute_for(word: str) -> str:
     """The attribute that a word is for, in any language; the word itself if it is none or a code already."""
     attributes = {chain[0].partition("/")[0] for chain in CHAINS}
     if word in attributes or "/" in word:

@@ -60,30 +60,30 @@ class Registry:
         self._kept.fresh()
         trust = trusted_keys(roots, self._kept.statements()) if roots else None
         if trust is not None:
-            found = self._best(wanted, people, View(self.source, self._kept, trust), size)
-            if found is not None:
-                return found
+            best = self._best(wanted, people, View(self.source, self._kept, trust), size)
+            if best is not None:
+                return best
         holders = self.source.holders(str(people), limit=MOST_RIVALS + 1) if trust is None else []
         if len(holders) > 1 and BUILT_IN in holders:
             own = self._best(wanted, people, View(self.source, self._kept, {BUILT_IN: 0}), size)
             if own is not None and own.settled:
                 return replace(own, trust={}, notes=(*own.notes, SET_ASIDE))
         view = View(self.source, self._kept, None)
-        found = self._best(wanted, people, view, size)
-        if found is None:
+        best = self._best(wanted, people, view, size)
+        if best is None:
             return Answer(wanted, people, "nothing", (), notes=tuple(next_steps(self.source, people)))
         if trust is None:
-            answer = self._beside_rivals(found, view)
+            answer = self._beside_rivals(best, view)
             return answer if {r.key for r in answer.records} <= {BUILT_IN} else replace(answer, unknown=True, own=own_records)
-        return replace(found, trust=trust, strangers=True, notes=(*found.notes, STRANGERS))
+        return replace(best, trust=trust, strangers=True, notes=(*best.notes, STRANGERS))
 
     def catalogue(self, text: str = "", *, limit: int = 1000) -> list[Notice]:
         """Current notices about populations whose name contains the text; with anchors those of the keys they reach."""
-        found = self.source.notices.current(text, limit=limit)
+        notices = self.source.notices.current(text, limit=limit)
         if not self.anchors:
-            return found
+            return notices
         trust = trusted_keys(self.anchors, self.source.statements())
-        return [notice for notice in found if notice.key in trust]
+        return [notice for notice in notices if notice.key in trust]
 
     def _beside_rivals(self, answer: Answer, seen: View) -> Answer:
         """The answer with what other holders say about the same people who do not vouch for the records it rests on."""
@@ -100,9 +100,9 @@ class Registry:
             if used <= reached.keys():
                 continue
             view = View(self.source, self._kept, reached)
-            found = self._in_population(answer.codes, place, view)
-            if found is not None and not {r.id for r in found[1]} <= {r.id for r in answer.records}:
-                rivals.append(self._answer(Answer(answer.codes, answer.population, *found[:2], size=answer.size), [], view))
+            estimate = self._in_population(answer.codes, place, view)
+            if estimate is not None and not {r.id for r in estimate[1]} <= {r.id for r in answer.records}:
+                rivals.append(self._answer(Answer(answer.codes, answer.population, *estimate[:2], size=answer.size), [], view))
         if not rivals:
             return answer
         names = ", ".join(sorted({r.holder for rival in rivals for r in rival.records if r.key not in used}))
@@ -112,10 +112,10 @@ class Registry:
     def _best(self, wanted: tuple[str, ...], people: Population, view: View, size: int | None) -> Answer | None:
         """The nearest answer that one view of the records gives, here or in a wider population."""
         for place in (people, *people.parents()):
-            found = self._in_population(wanted, place, view)
-            if found is None:
+            estimates = self._in_population(wanted, place, view)
+            if estimates is None:
                 continue
-            fit, records, notes = found
+            fit, records, notes = estimates
             if place != people:
                 fit = "parent population" if fit == "exact" else fit
                 notes.append(f"Nothing is known about {people}; this is about {place}.")
@@ -156,9 +156,9 @@ class Registry:
     ) -> tuple[Record, ...]:
         """Records of these people whose joint counts fix or bound the answer."""
         for codes in codings:
-            found = view.topic(codes, str(people)) if shared(wanted, codes) == wanted else ()
-            if found and all(has_counts_for(record, wanted) for record in found):
-                return found
+            records = view.topic(codes, str(people)) if shared(wanted, codes) == wanted else ()
+            if records and all(has_counts_for(record, wanted) for record in records):
+                return records
         return ()
 
     def _nearest(self, codings: list[tuple[str, ...]], people: Population, view: View, *, finer: bool) -> tuple[Record, ...]:
@@ -200,12 +200,12 @@ class Registry:
 
     def _against(self, records: tuple[Record, ...], view: View) -> list[tuple[Record, Record, str]]:
         """Records of the answer that cannot be true beside another of their population, with that one and a sentence."""
-        found = []
+        against = []
         for record in records[:5]:
             people = str(record.population)
             others = [view.topic(c, people) for c in view.codings(record.population)[:50] if c != record.codes]
-            found += [(record, other, words) for other, words in contradictions(record, [r for t in others for r in t])]
-        return found
+            against += [(record, other, words) for other, words in contradictions(record, [r for t in others for r in t])]
+        return against
 
     def _doubts(self, records: tuple[Record, ...], against: list[tuple[Record, Record, str]], view: View) -> Iterator[str]:
         """Records that stand out from similar ones, or contradict others of their population."""
@@ -235,9 +235,9 @@ def _cells(record: Record, codes: tuple[str, ...]) -> int:
 def _parent(record: Record, view: View) -> float | None:
     """κ of the same quasi-identifier in the nearest wider population."""
     for wider in record.population.parents():
-        found = view.topic(record.codes, str(wider))
-        if found:
-            return found[0].summary.statistics["kappa"].value
+        records = view.topic(record.codes, str(wider))
+        if records:
+            return records[0].summary.statistics["kappa"].value
     return None
 
 
@@ -245,19 +245,19 @@ def _parent(record: Record, view: View) -> float | None:
 def own_records(codes: tuple[str, ...], people: Population) -> Answer | None:
     """What the records that come with Shoal say of the question: of these people, in another period if need be, or near them."""
     registry = Registry()
-    found = registry.query(codes, people)
-    if not found.records:
+    records = registry.query(codes, people)
+    if not records.records:
         places = dict.fromkeys(wider.place for wider in (people, *people.parents()))
         topics = ({p for p, _ in registry.source.topics(f"{place}@".casefold()) if p.startswith(f"{place}@")} for place in places)
         latest = max((Population.parse(p).period for p in next(filter(None, topics), ())), default=None)
-        found = found if latest is None else registry.query(codes, replace(people, period=latest))
-    while found.elsewhere and not found.near:  # the share by fewer attributes, or a coarser coding, is not larger
-        fewer = shared(found.codes, found.best.codes)
-        fewer = fewer if fewer != found.codes else tuple((*coarser(code), code)[0] for code in fewer)
-        if fewer == found.codes:
+        records = records if latest is None else registry.query(codes, replace(people, period=latest))
+    while records.elsewhere and not records.near:  # the share by fewer attributes, or a coarser coding, is not larger
+        fewer = shared(records.codes, records.best.codes)
+        fewer = fewer if fewer != records.codes else tuple((*coarser(code), code)[0] for code in fewer)
+        if fewer == records.codes:
             return None
-        found = registry.query(fewer, found.population)
-    return found if found.records else None
+        records = registry.query(fewer, records.population)
+    return records if records.records else None
 
 
 def _open(source: str | Path | RecordSource) -> RecordSource:
@@ -299,20 +299,20 @@ def populations(source: Places, text: str = "", *, limit: int = 50) -> list[List
 
     Without a text, the first of every country come first, so that a page of them shows what there is.
     """
-    found: dict[str, list[tuple[str, ...]]] = {}
+    by_place: dict[str, list[tuple[str, ...]]] = {}
     for population, codes in topics_of(source, text, limit=limit * 40 if text else 100_000):
-        found.setdefault(population, []).append(codes)
+        by_place.setdefault(population, []).append(codes)
     if not text:
         seen: Counter[str] = Counter()
         rank = {}
-        for p in sorted(found):
+        for p in sorted(by_place):
             country = p.partition("@")[0].partition("/")[0]
             rank[p] = (seen[country], country)
             seen[country] += 1
-        first = sorted(found, key=lambda p: rank[p])[:limit]
-        return [Listed(p, tuple(sorted(set(found[p])))) for p in sorted(first)]
-    wide = sorted(found, key=lambda p: (p.count("/"), p))
-    return [Listed(p, tuple(sorted(set(found[p])))) for p in wide[:limit]]
+        first = sorted(by_place, key=lambda p: rank[p])[:limit]
+        return [Listed(p, tuple(sorted(set(by_place[p])))) for p in sorted(first)]
+    wide = sorted(by_place, key=lambda p: (p.count("/"), p))
+    return [Listed(p, tuple(sorted(set(by_place[p])))) for p in wide[:limit]]
 
 
 def next_steps(source: Places, people: Population) -> Iterator[str]:

@@ -76,16 +76,16 @@ class KeptReadings:
 
     def neighbours(self, codes: tuple[str, ...], area: str, keys: frozenset[str] | None = None) -> Neighbours:
         """Those of some keys only, or of all."""
-        found = self._near.get((codes, area, keys))
-        if found is None:
-            found = self._near[codes, area, keys] = Neighbours(self._source.neighbours(codes, area, keys=keys))
-        return found
+        kept = self._near.get((codes, area, keys))
+        if kept is None:
+            kept = self._near[codes, area, keys] = Neighbours(self._source.neighbours(codes, area, keys=keys))
+        return kept
 
     def namesakes(self, holder: str, key: str) -> bool:
-        found = self._names.get((holder, key))
-        if found is None:
-            found = self._names[holder, key] = self._source.namesakes(holder, key)
-        return found
+        kept = self._names.get((holder, key))
+        if kept is None:
+            kept = self._names[holder, key] = self._source.namesakes(holder, key)
+        return kept
 
     def statements(self) -> list[Statement]:
         if self._said is None:
@@ -108,11 +108,11 @@ class View:
 
     def topic(self, codes: tuple[str, ...], population: str) -> tuple[Record, ...]:
         """Current records about one topic that count."""
-        found = self._source.topic(codes, population)
+        records = self._source.topic(codes, population)
         if self._keys is None:
-            return tuple(found)
-        self._aside |= {r.holder for r in found if r.key not in self._keys}
-        return tuple(r for r in found if r.key in self._keys)
+            return tuple(records)
+        self._aside |= {r.holder for r in records if r.key not in self._keys}
+        return tuple(r for r in records if r.key in self._keys)
 
     def codings(self, population: Population) -> list[tuple[str, ...]]:
         """Quasi-identifiers of current records about a population, anybody's; read once for a question."""
@@ -129,13 +129,13 @@ class View:
         near = self.neighbours(codes, people.area).all
         alike = sorted({p for p, _ in near if p != people.key and Population.parse(p).period == people.period})
         every = -(-len(alike) // _MOST_NEIGHBOURS) or 1
-        return [one_of(found) for p in alike[::every] if (found := self.topic(codes, p))]
+        return [one_of(records) for p in alike[::every] if (records := self.topic(codes, p))]
 
     def size_of(self, people: Population) -> int | None:
         """How many people a population has, according to any record about it."""
         for codes in self.codings(people):
-            if found := self.topic(codes, str(people)):
-                return one_of(found).summary.size
+            if records := self.topic(codes, str(people)):
+                return one_of(records).summary.size
         return None
 
     def notes(self) -> list[str]:

@@ -98,7 +98,7 @@ def meet(mirror: Copy) -> list[str]:
     not continue the longest one, no longer than itself, that the same key signed.
     """
     try:
-        seen, place, head = _seen(), str(mirror.folder.resolve()), mirror.signed
+        seen, place, head = _seen_heads(), str(mirror.folder.resolve()), mirror.signed
     except OutputError:
         return ["This user has no home folder (XDG_STATE_HOME): the copy is not compared with those seen before."]
     before = seen.get(place)
@@ -162,7 +162,7 @@ def meet_service(place: str, ask: Callable[[int], Mapping[str, Any]]) -> Head | 
     """
     wrong = DataError("the head of the registry cannot be read.", hint="Is this the address of a registry?")
     try:
-        seen = _seen()
+        seen = _seen_heads()
     except OutputError:  # a user without a home folder: nothing is remembered
         return None
     before = seen.get(place)
@@ -211,7 +211,7 @@ def _forget() -> str:
     return f"If you changed the copy yourself, remove its entry from {_file()}."
 
 
-def _seen() -> dict[str, Head]:
+def _seen_heads() -> dict[str, Head]:
     """The heads seen on this machine, by folder; a file that cannot be read is an alarm, not a fresh start."""
     if not _file().exists():
         return {}

@@ -101,10 +101,10 @@ def verify_store(store: Store) -> dict[str, int]:
     """Replay the log of a store as that of a mirror: a database from elsewhere may hold records that nobody signed."""
 
     def record(identity: str) -> Record:
-        found = store.get(identity)
-        if found is None:
+        record_found = store.get(identity)
+        if record_found is None:
             raise TamperError("a record of the log is missing.", hint="Restore the database from a copy.")
-        return Record.from_json(found[0].to_json()).verify()
+        return Record.from_json(record_found[0].to_json()).verify()
 
     noticed, shown_notices = list[Notice](), set[str]()
     while some := store.notices.history(after=noticed[-1].id if noticed else "", limit=500):
@@ -192,8 +192,8 @@ class Mirror:
 
     def holders(self, population: str, *, limit: int = 100) -> list[str]:
         """Keys that publish about a population."""
-        found = {r.key for codes in self.codings(population) for r in self.topic(codes, population)}
-        return sorted(found)[:limit]
+        keys = {r.key for codes in self.codings(population) for r in self.topic(codes, population)}
+        return sorted(keys)[:limit]
 
     def neighbours(
         self, codes: Sequence[str], area: str, *, limit: int = 500, keys: Collection[str] | None = None
@@ -214,16 +214,16 @@ class Mirror:
         return bool(self._looks.get(look(holder), set()) - {key})
 
     def statements(self) -> list[Statement]:
-        said = self._read("statements.json")
-        if not isinstance(said, list):
+        stored = self._read("statements.json")
+        if not isinstance(stored, list):
             raise UnreadableError("'statements.json' of the mirror cannot be read.", hint="Mirror the registry again.")
-        return [Statement.from_json(s).verify() for s in said]
+        return [Statement.from_json(s).verify() for s in stored]
 
     @property
     def notices(self) -> MirroredNotices:
         """The catalogue."""
-        found = self._read("catalogue.json")
-        lists = [found.get(name) if isinstance(found, dict) else None for name in ("notices", "current")]
+        catalogue = self._read("catalogue.json")
+        lists = [catalogue.get(name) if isinstance(catalogue, dict) else None for name in ("notices", "current")]
         if not all(isinstance(each, list) for each in lists):
             raise UnreadableError("'catalogue.json' of the mirror cannot be read.", hint="Mirror the registry again.")
         every, current = lists[0] or [], lists[1] or []
@@ -308,8 +308,8 @@ class MirroredNotices:
 
     def current(self, text: str = "", *, limit: int = 1000) -> list[Notice]:
         """Current notices about populations whose name contains the text."""
-        found = [n for n in self.every if n.id in self.ids and text.casefold() in n.population.key]
-        return sorted(found, key=lambda n: (n.population.key, n.id))[:limit]
+        notices = [n for n in self.every if n.id in self.ids and text.casefold() in n.population.key]
+        return sorted(notices, key=lambda n: (n.population.key, n.id))[:limit]
 
 
 def _tree_head(earlier: Path) -> Head:

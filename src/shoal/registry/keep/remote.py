@@ -75,12 +75,12 @@ class Remote:
                 f"the registry does not answer: {type(error).__name__}.", hint="Check the address and whether it is served."
             ) from None
         try:
-            found = strict_json.loads(content if len(content) <= LARGEST_ANSWER else b"")
+            reply = strict_json.loads(content if len(content) <= LARGEST_ANSWER else b"")
         except (ValueError, RecursionError):
             raise _unreadable() from None
-        if not isinstance(found, dict):
+        if not isinstance(reply, dict):
             raise _unreadable()
-        return found
+        return reply
 
     def page(self, path: str, name: str, **asked: Any) -> list[dict[str, Any]]:
         """One page of a listing: a list of objects."""
@@ -121,19 +121,19 @@ class Remote:
     def query(self, codes: Sequence[str], population: str) -> Answer:
         """What the service knows, each record checked here."""
         self.signed_head()
-        found = self.call("/query", attributes=",".join(codes), population=population)
-        listed, notes = found.get("records"), found.get("notes")
-        if not isinstance(listed, list) or not isinstance(notes, list) or found.get("fit") not in get_args(Fit):
+        answer = self.call("/query", attributes=",".join(codes), population=population)
+        listed, notes = answer.get("records"), answer.get("notes")
+        if not isinstance(listed, list) or not isinstance(notes, list) or answer.get("fit") not in get_args(Fit):
             raise _unreadable()
         records = tuple(Record.from_json(r).verify() for r in listed)
-        people = Population.parse(population if "@" in population else str(found.get("population")))
-        quarrel = dispute(records) if found["fit"] != "margins only" else None
-        return Answer(tuple(codes), people, found["fit"], records, quarrel, tuple(_plain(str(n)) for n in notes))
+        people = Population.parse(population if "@" in population else str(answer.get("population")))
+        quarrel = dispute(records) if answer["fit"] != "margins only" else None
+        return Answer(tuple(codes), people, answer["fit"], records, quarrel, tuple(_plain(str(n)) for n in notes))
 
     def latest(self, codes: tuple[str, ...], population: str, key: str) -> Record | None:
         """The current record of one holder's key about a topic."""
-        found = self.query(codes, population)
-        return next((r for r in found.records if r.key == key and found.fit == "exact"), None)
+        answer = self.query(codes, population)
+        return next((r for r in answer.records if r.key == key and answer.fit == "exact"), None)
 
     def next_number(self, key: str) -> int:
         """The number that the next statement of a key must carry."""
@@ -148,11 +148,11 @@ class Remote:
 
     def history(self, *, after: str = "", limit: int = 500) -> list[tuple[Record, str]]:
         page = self.page("/history", "records", after=after, limit=limit)
-        found = [(Record.from_json(entry.get("record", {})), str(entry.get("status"))) for entry in page]
-        marks = [after, *(record.id for record, _ in found)]
+        records = [(Record.from_json(entry.get("record", {})), str(entry.get("status"))) for entry in page]
+        marks = [after, *(record.id for record, _ in records)]
         if any(a >= b for a, b in pairwise(marks)):  # a listing that stands still or turns back would never end
             raise _unreadable()
-        return found
+        return records
 
     def statements(self) -> list[Statement]:
         out: list[Statement] = []
@@ -186,10 +186,10 @@ class RemoteNotices:
 
     def history(self, *, after: str = "", limit: int = 100) -> list[tuple[Notice, str]]:
         page = self._remote.page("/catalogue/history", "notices", after=after, limit=limit)
-        found = [(Notice.from_json(entry.get("notice", {})), str(entry.get("status"))) for entry in page]
-        if any(a >= b for a, b in pairwise([after, *(n.id for n, _ in found)])):
+        notices = [(Notice.from_json(entry.get("notice", {})), str(entry.get("status"))) for entry in page]
+        if any(a >= b for a, b in pairwise([after, *(n.id for n, _ in notices)])):
             raise _unreadable()
-        return found
+        return notices
 
 
 def _unreadable() -> DataError:
@@ -204,8 +204,8 @@ def _plain(text: str) -> str:
 def _refusal(error: urllib.error.HTTPError) -> Exception:
     """What the service said, without anything that could drive a terminal."""
     try:
-        said = json.loads(error.read(100_000))
-        message, hint = (str(said.get(k, ""))[:500] for k in ("message", "hint"))
+        answer = json.loads(error.read(100_000))
+        message, hint = (str(answer.get(k, ""))[:500] for k in ("message", "hint"))
     except (ValueError, AttributeError, RecursionError, OSError, http.client.HTTPException):
         message, hint = f"it answered {error.code}", ""
     kind = RequirementError if error.code in (401, 403, 409, 429) else DataError

@@ -182,8 +182,8 @@ class Store:
 
     def topics(self, text: str = "", *, limit: int = 1000) -> list[tuple[str, tuple[str, ...]]]:
         """Population and codes of current records whose population contains the text."""
-        found = [Record.stored(body) for (body,) in self.rows(_LISTED, _containing(text), limit)]
-        return [(str(r.population), r.codes) for r in found]
+        records = [Record.stored(body) for (body,) in self.rows(_LISTED, _containing(text), limit)]
+        return [(str(r.population), r.codes) for r in records]
 
     def neighbours(
         self, codes: Sequence[str], area: str, *, limit: int = 500, keys: Collection[str] | None = None

@@ -116,12 +116,12 @@ def joint_table(
     for i in order:
         listed, width = public[codes[i]], AGES.get(codes[i])
         firsts = [min(first_age(str(v)) // width, len(listed) - 1) if width else _place(listed, v) for v in values[i]]
-        found = np.array([*firsts, -1])[places[i]]
-        if (found < 0).any():
+        places_found = np.array([*firsts, -1])[places[i]]
+        if (places_found < 0).any():
             raise UsageError(
                 f"a value of '{codes[i]}' is not among its public answers.", hint="List every answer: --answers 'sex=F,M,X'."
             )
-        at.append(found)
+        at.append(places_found)
     grid = np.zeros([len(listed) for listed in public.values()], np.int64)
     np.add.at(grid, tuple(at), sizes)
     return JointCounts(public, tuple(grid.ravel().tolist()))
@@ -147,7 +147,7 @@ def propose_study(
 
     ``codes`` are the codes of the columns; ``published`` finds this holder's newest record of a topic in the registry.
     """
-    sets, by = _checked(study)
+    sets, by = _check_study(study)
     for column in study.get("columns", ()):
         if isinstance(column, Mapping) and column.get("name") in codes:
             check_count(codes[column["name"]], str(column["name"]), int(column.get("values", 0)))
@@ -165,12 +165,12 @@ def propose_study(
                 left_out[TWICE] += 1
                 continue
             seen.add((wanted, places is None))
-            found = _proposed(one, wanted, places, around, book, published, options)
-            for proposal in found.proposals:
+            made = _propose(one, wanted, places, around, book, published, options)
+            for proposal in made.proposals:
                 if not proposal.unchanged:
                     book.add(Entry(proposal.record, proposal.people))
-            proposals += found.proposals
-            left_out.update(found.left_out)
+            proposals += made.proposals
+            left_out.update(made.left_out)
     if not proposals:
         raise DataError(
             "nothing of the study can be published: " + ", ".join(sorted(left_out)) + ".",
@@ -179,7 +179,7 @@ def propose_study(
     return Bulk(tuple(proposals), dict(left_out))
 
 
-def _proposed(
+def _propose(
     one: Mapping[str, Any],
     wanted: tuple[str, ...],
     places: Mapping[str, IntArray] | None,
@@ -200,7 +200,7 @@ def _proposed(
         return Bulk((), {reason: 1 if places is None else len(places)})
 
 
-def _checked(study: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], str | None]:
+def _check_study(study: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], str | None]:
     """The sets of a study, and the column of its subpopulations."""
     sets, by = study.get("sets"), study.get("by")
     if not isinstance(sets, list) or not all(isinstance(s, Mapping) and "histogram" in s for s in sets):
@@ -223,11 +223,11 @@ def _parts(one: Mapping[str, Any], by: str | None) -> list[tuple[tuple[str, ...]
 def _sizes(counted: Mapping[str, Any]) -> IntArray:
     """Sizes of classes from how many there are of each; they must add up to the members."""
     try:
-        found = {int(size): int(classes) for size, classes in counted["histogram"].items()}
+        classes_of = {int(size): int(classes) for size, classes in counted["histogram"].items()}
         total = int(counted["members"])
     except (KeyError, TypeError, ValueError, AttributeError):
         raise UnreadableError("the result of the study cannot be read.", hint="Write it again: shoal study … --json") from None
-    if any(n < 1 or c < 1 for n, c in found.items()) or sum(n * c for n, c in found.items()) != total:
+    if any(n < 1 or c < 1 for n, c in classes_of.items()) or sum(n * c for n, c in classes_of.items()) != total:
         raise UnreadableError("the groups of the study do not add up.", hint="Write it again: shoal study … --json")
-    sizes: IntArray = np.repeat(np.array(list(found), np.int64), np.array(list(found.values()), np.int64))
+    sizes: IntArray = np.repeat(np.array(list(classes_of), np.int64), np.array(list(classes_of.values()), np.int64))
     return sizes

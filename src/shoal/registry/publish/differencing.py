@@ -149,10 +149,10 @@ def _narrower(one: tuple[str, str], other: tuple[str, str]) -> bool:
 
 
 def _range(value: str) -> tuple[float, float] | None:
-    found = _RANGE.match(value)
-    if not found:
+    match = _RANGE.match(value)
+    if not match:
         return None
-    low, high, alone = found.groups()
+    low, high, alone = match.groups()
     return (float(alone), float("inf")) if alone else (float(low), float(high))
 
 

@@ -69,15 +69,15 @@ def noisy_summary(counts: npt.ArrayLike | Sizes, cells: int, epsilon: float, *, 
     (1.0, 95, True)
     """
     eps = check_epsilon(epsilon)
-    found = Sizes.of(counts)
-    found.check_cells(cells)
+    sizes = Sizes.of(counts)
+    sizes.check_cells(cells)
     reach = size_reach(float(eps))
-    seen = found.people + _cut(eps / 10, reach, below)
+    seen = sizes.people + _cut(eps / 10, reach, below)
     people = seen - reach
     if people < FEWEST_WITH_NOISE:
         raise _too_few()
     draw = _Draw(people, below)
-    p, copies = found.values / found.people, found.copies
+    p, copies = sizes.values / sizes.people, sizes.copies
     kappa = draw(math.log(cells) + float((copies * p * np.log(p)).sum()), (1 + math.log(people)) / people, eps / 10)
     largest = draw(float(p[-1]), 1 / (people + 1), eps / 10)
     bound = min(1.0, max(largest[1], 1 / cells))
@@ -118,8 +118,8 @@ def noisy_ladder(joint: JointCounts, epsilon: float, *, below: Below = secrets.r
     kappa = math.log(cells) + float(lowest.sum()), math.log(cells) + float(np.maximum(*bits).sum())
     sums = [(float((less**r).sum()), float((more**r).sum())) for r in _ORDERS]
     unique = [unique_ends(less, more, np.ones(cells), k) for k in GROUP_SIZES]
-    found = _consistent(kappa, (float(less.max()), float(more.max())), sums, unique, cells, seen + reach)
-    return Summary(_two_digits(seen), cells, found, noise=float(eps)), JointCounts(joint.answers, tuple(people), off)
+    ladder = _consistent(kappa, (float(less.max()), float(more.max())), sums, unique, cells, seen + reach)
+    return Summary(_two_digits(seen), cells, ladder, noise=float(eps)), JointCounts(joint.answers, tuple(people), off)
 
 
 def _too_few() -> DataError:
@@ -224,18 +224,18 @@ def _consistent(
     top = math.log(cells)
     entropies = [_entropy(ends, r, top) for r, ends in zip(_ORDERS, sums, strict=True)]
     hmin = _entropy(largest, 2, top)
-    entropies = [_sorted(low, min(high, r / (r - 1) * hmin[1])) for r, (low, high) in zip(_ORDERS, entropies, strict=True)]
+    entropies = [_in_order(low, min(high, r / (r - 1) * hmin[1])) for r, (low, high) in zip(_ORDERS, entropies, strict=True)]
     falling = _falling([*entropies, hmin])
     least = max(0.0, top - math.log(most))
-    kappa = _sorted(max(kappa[0], least), max(least, min(kappa[1], top - falling[0][0])))
+    kappa = _in_order(max(kappa[0], least), max(least, min(kappa[1], top - falling[0][0])))
     names = [f"h{r}" for r in _ORDERS] + ["hmin"]
     lonely = 1 - math.exp(-falling[0][0])
     fewest = [lonely ** (k - 1) for k in GROUP_SIZES]  # nobody is likelier to meet somebody alike than the mean says
     shares = _falling(
-        [_sorted(min(1.0, max(0.0, low)), min(1.0, max(f, high))) for f, (low, high) in zip(fewest, unique, strict=True)]
+        [_in_order(min(1.0, max(0.0, low)), min(1.0, max(f, high))) for f, (low, high) in zip(fewest, unique, strict=True)]
     )
     names += [f"unique_{k}" for k in GROUP_SIZES]
-    return {name: _rounded(*ends) for name, ends in zip(["kappa", *names], [kappa, *falling, *shares], strict=True)}
+    return {name: _round_range(*ends) for name, ends in zip(["kappa", *names], [kappa, *falling, *shares], strict=True)}
 
 
 def _entropy(ends: Ends, order: int, top: float) -> Ends:
@@ -248,14 +248,14 @@ def _falling(ends: Sequence[Ends]) -> list[Ends]:
     """Ends for values that do not rise: each at most what an earlier one can be, at least what a later one must be."""
     highs = accumulate((high for _, high in ends), min)
     lows = reversed(list(accumulate((low for low, _ in reversed(ends)), max)))
-    return [_sorted(low, high) for low, high in zip(lows, highs, strict=True)]
+    return [_in_order(low, high) for low, high in zip(lows, highs, strict=True)]
 
 
-def _sorted(low: float, high: float) -> Ends:
+def _in_order(low: float, high: float) -> Ends:
     return min(low, high), max(low, high)
 
 
-def _rounded(low: float, high: float) -> Rounded:
+def _round_range(low: float, high: float) -> Rounded:
     """Middle and half-width, to six digits, the half-width rounded up."""
     value = round((low + high) / 2, 6)
     return Rounded(value, math.ceil((max(high - value, value - low) + 1e-9) * 1e6) / 1e6)

@@ -68,8 +68,8 @@ class JointCounts:
             raise DataError("the joint counts of a record are not well formed.") from None
 
     def to_json(self) -> dict[str, Any]:
-        found = {"answers": {code: list(listed) for code, listed in self.answers.items()}, "people": list(self.people)}
-        return found | ({"off": self.off} if self.off else {})
+        content = {"answers": {code: list(listed) for code, listed in self.answers.items()}, "people": list(self.people)}
+        return content | ({"off": self.off} if self.off else {})
 
     def cells(self, codes: Sequence[str]) -> Cells | None:
         """The counts in other codings of some of the attributes; nothing where they do not tell.
@@ -121,12 +121,12 @@ class JointCounts:
 
     def people_with(self, answers: Mapping[str, str]) -> int | None:
         """How many people gave these answers; nothing where the counts do not fix it or do not list an answer."""
-        cells, found = self.cells(list(answers)), self.table(list(answers))
-        if cells is None or found is None or (cells.even > 1).any():
+        cells, table = self.cells(list(answers)), self.table(list(answers))
+        if cells is None or table is None or (cells.even > 1).any():
             return None
-        if any(answer not in listed for answer, listed in zip(answers.values(), found[1], strict=True)):
+        if any(answer not in listed for answer, listed in zip(answers.values(), table[1], strict=True)):
             return None
-        return int(found[0][tuple(listed.index(a) for a, listed in zip(answers.values(), found[1], strict=True))])
+        return int(table[0][tuple(listed.index(a) for a, listed in zip(answers.values(), table[1], strict=True))])
 
     def _grid(self) -> npt.NDArray[np.int64]:
         """The counts with an axis for each attribute."""

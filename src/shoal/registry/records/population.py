@@ -61,7 +61,7 @@ class Population:
     def parse(cls, text: str) -> Population:
         if len(text) > 500 or "@" not in text:
             raise UsageError("the population is not well formed.", hint="Write place@period, for instance NL/Utrecht@2021.")
-        return _parsed(text)
+        return _parse(text)
 
     def __str__(self) -> str:
         return ";".join([f"{self.place}@{self.period}", *self.filters])
@@ -99,7 +99,7 @@ class Population:
 
 
 @lru_cache(maxsize=20_000)
-def _parsed(text: str) -> Population:
+def _parse(text: str) -> Population:
     place, _, rest = text.partition("@")
     period, *filters = rest.split(";")
     return Population(place_of(place.strip()), period.strip(), tuple(f.strip() for f in filters))
@@ -143,14 +143,14 @@ def place_of(text: str) -> str:
     if known is None:
         raise UsageError("the place names a list of codes that is not known.", hint="Known: NUTS:, LAU:, FIPS:, ISO:.")
     code, slash, inside = rest.strip().partition("/")
-    found = official_codes().get((known, code.strip().upper()))
-    if found is None:
+    place = official_codes().get((known, code.strip().upper()))
+    if place is None:
         close = nearest(code.strip().upper(), [c for s, c in official_codes() if s == known])
         raise UsageError(
             f"the {known} code of the place is not in the list.",
             hint=(f"Did you mean '{close}'? " if close else "") + "Else write the place by its name: country/place.",
         )
-    return found + slash + inside
+    return place + slash + inside
 
 
 @lru_cache(maxsize=1)
@@ -167,7 +167,7 @@ def place_names() -> dict[str, tuple[str, ...]]:
     names: dict[str, list[str]] = {}
     for row in csv.DictReader(listed.splitlines()):
         names.setdefault(row["place"], []).append(row["name"])
-    return {place: tuple(found) for place, found in names.items()}
+    return {place: tuple(names_found) for place, names_found in names.items()}
 
 
 def places_called(text: str, *, whole: bool = False) -> list[str]:
@@ -221,7 +221,7 @@ def canonical_name(text: str, what: str, *, more: str = "", longest: int = 61, h
     """
     name = " ".join(unicodedata.normalize("NFC", text.translate(_ONE_SPELLING)).split())
     if not 0 < len(name) <= longest:
-        raise _misshaped(what)
+        raise _shape_error(what)
     if not _ASCII.match(name):
         _check_letters(name, what, _SIGNS + more, home)
         _check_letters(unicodedata.normalize("NFC", name.casefold()), what, _SIGNS + more, home)  # what it is compared by
@@ -238,7 +238,7 @@ def _check_letters(name: str, what: str, signs: str, home: str) -> None:
         or not all(k in ("Lu", "Ll", "Lo", "Lt", "Mn", "Mc") for k in kinds)
         or kinds[:1] in (["Mn"], ["Mc"])
     ):
-        raise _misshaped(what)
+        raise _shape_error(what)
     if unicodedata.normalize("NFKC", name) != name or any(_of_no_town(c) for c in letters):
         raise _look_alike(what)
     scripts = {_script(c) for c, k in zip(letters, kinds, strict=True) if k[0] == "L"}
@@ -258,7 +258,7 @@ def _script(letter: str) -> str:
     return _TOGETHER.get(word, word)
 
 
-def _misshaped(what: str) -> UsageError:
+def _shape_error(what: str) -> UsageError:
     return UsageError(f"the {what} of the population is not well formed.", hint="Write NL/Utrecht@2021;women.")
 
 

@@ -206,7 +206,7 @@ class Record(Published):
         wrong = [name for name, kind in _FIELDS.items() if not isinstance(data[name], kind) or isinstance(data[name], bool)]
         if type(data.get("source", "")) is not str or type(data.get("shares", {})) is not dict:
             wrong.append("source or shares")
-        if not isinstance(data["signature"], str) or not all(isinstance(a, str) for a in _listed(data["attributes"])):
+        if not isinstance(data["signature"], str) or not all(isinstance(a, str) for a in _list_of(data["attributes"])):
             wrong.append("signature or attributes")
         if wrong:
             raise DataError(f"fields of the record have the wrong type: {', '.join(wrong)}.")
@@ -232,7 +232,7 @@ _FIELDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _listed(value: Any) -> list[Any]:
+def _list_of(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 

@@ -109,14 +109,14 @@ def summarize(counts: npt.ArrayLike | Sizes, cells: int | None = None, *, previo
     >>> s.size, s.cells, s.statistics["kappa"].value
     (54000, 95, 0.05)
     """
-    found = Sizes.of(counts)
-    if found.people < MIN_POPULATION:
+    sizes = Sizes.of(counts)
+    if sizes.people < MIN_POPULATION:
         raise too_few()
-    found.check_cells(cells)
-    raw, moves = statistics(found), largest_moves(found)
-    total = cells if cells is not None else _sticky_up(found.occupied, previous.cells if previous else None)
+    sizes.check_cells(cells)
+    raw, moves = statistics(sizes), largest_moves(sizes)
+    total = cells if cells is not None else _sticky_up(sizes.occupied, previous.cells if previous else None)
     raw["kappa"] += math.log(total)
-    size = _sticky_size(found.people, previous.size if previous else None)
+    size = _sticky_size(sizes.people, previous.size if previous else None)
     old = previous.statistics if previous is not None and previous.cells == total and previous.noise is None else {}
     return Summary(size, total, {k: _round(raw[k], moves[k], old.get(k)) for k in STATISTICS})
 
@@ -180,8 +180,8 @@ class Sizes:
 
 def statistics(counts: npt.ArrayLike | Sizes) -> dict[str, float]:
     """The unrounded statistics; ``kappa`` without its constant ln N (that is, −H)."""
-    found = Sizes.of(counts)
-    return {k: float(v[0]) for k, v in _evaluate(found, np.zeros((1, 2), dtype=np.int64), found.people).items()}
+    sizes = Sizes.of(counts)
+    return {k: float(v[0]) for k, v in _evaluate(sizes, np.zeros((1, 2), dtype=np.int64), sizes.people).items()}
 
 
 def largest_moves(counts: npt.ArrayLike | Sizes) -> dict[str, float]:
@@ -189,11 +189,11 @@ def largest_moves(counts: npt.ArrayLike | Sizes) -> dict[str, float]:
 
     A cell of size u stands for all cells of that size; adding may also open a new cell. Exact: every distinct case is evaluated.
     """
-    found = Sizes.of(counts)
-    values, n, here = found.values, found.people, statistics(found)
+    sizes = Sizes.of(counts)
+    values, n, here = sizes.values, sizes.people, statistics(sizes)
     added = np.stack([np.concatenate([[0], values]), np.concatenate([[0], values]) + 1], axis=1)
     removed = np.stack([values, values - 1], axis=1)
-    more, less = _evaluate(found, added, n + 1), _evaluate(found, removed, n - 1)
+    more, less = _evaluate(sizes, added, n + 1), _evaluate(sizes, removed, n - 1)
     return {k: float(max(np.abs(more[k] - here[k]).max(), np.abs(less[k] - here[k]).max())) for k in STATISTICS}
 
 

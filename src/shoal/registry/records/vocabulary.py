@@ -105,15 +105,15 @@ def canonical(codes: Iterable[str]) -> tuple[str, ...]:
     >>> canonical(["sex", "age/5y"])
     ('age/5y', 'sex')
     """
-    found = sorted(check_code(c) for c in codes)
-    if not found:
+    codes_found = sorted(check_code(c) for c in codes)
+    if not codes_found:
         raise UsageError("a quasi-identifier needs at least one attribute.", hint="Name codes such as age/years,sex.")
-    if len(found) > MOST or sum(map(len, found)) > 900:
+    if len(codes_found) > MOST or sum(map(len, codes_found)) > 900:
         raise UsageError(f"a quasi-identifier has at most {MOST} attributes.", hint="Name the ones that matter.")
-    attributes = [attribute(c) for c in found]
+    attributes = [attribute(c) for c in codes_found]
     if len(set(attributes)) != len(attributes):
         raise UsageError("an attribute is named twice, in two codings.", hint="Name each attribute once.")
-    return tuple(found)
+    return tuple(codes_found)
 
 
 def attribute(code: str) -> str:
@@ -132,8 +132,8 @@ def own_level(code: str) -> tuple[str, int]:
     >>> own_level("x/job/own~2"), own_level("x/job")
     (('x/job/own', 2), ('x/job', 0))
     """
-    found = _OWN.match(code)
-    return (found[1], int(found[2] or 0)) if found else (code, 0)
+    match = _OWN.match(code)
+    return (match[1], int(match[2] or 0)) if match else (code, 0)
 
 
 def relation(code: str, other: str) -> Relation:

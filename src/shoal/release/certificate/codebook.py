@@ -37,11 +37,11 @@ def write(data: Path, columns: Sequence[Column], path: Path, codes: Mapping[str,
     """
     there = logical(header(data), [c.name for c in columns])
     named = set(there)
-    told = [c for c in columns if c.name in named and (c.note or c.labels or c.user_missing or c.measure)]
+    described = [c for c in columns if c.name in named and (c.note or c.labels or c.user_missing or c.measure)]
     if data.suffix in LABELLED:
-        entries = {c: {"codes": dict(sorted(found.items()))} for c, found in codes.items() if c in named}
+        entries = {c: {"codes": dict(sorted(labels.items()))} for c, labels in codes.items() if c in named}
     else:
-        entries = {c.name: _entry(c, _values(data, there, c.name)) for c in told}
+        entries = {c.name: _entry(c, _values(data, there, c.name)) for c in described}
     if not entries:
         return []
     whole = {"format": FORMAT, "columns": entries}
@@ -51,10 +51,10 @@ def write(data: Path, columns: Sequence[Column], path: Path, codes: Mapping[str,
 
 def _entry(column: Column, values: Sequence[str]) -> Entry:
     """What is known of a column; each published value has one meaning, also one that a step made."""
-    found = {v: m for v in values if (m := _meaning(column, v))} if column.labels or column.user_missing else {}
+    meanings = {v: m for v in values if (m := _meaning(column, v))} if column.labels or column.user_missing else {}
     missing = [v for v in values if is_declared(v, column.user_missing)]
     bands = column.measure == "scale" and any(isinstance(_key(v), str) and v != SUPPRESSED for v in values)
-    entry = {"label": column.note, "level": "ordinal" if bands else column.measure, "values": found, "missing": missing}
+    entry = {"label": column.note, "level": "ordinal" if bands else column.measure, "values": meanings, "missing": missing}
     return {key: value for key, value in entry.items() if value}
 
 
@@ -76,8 +76,8 @@ def _key(value: object) -> object:
 def _values(data: Path, there: Sequence[str], name: str) -> list[str]:
     """The different values of a column as texts, without the mark that keeps a spreadsheet from running one."""
     written = header(data)[list(there).index(name)]
-    found = {t for b in batches(data, [written]) for t in canonical_text(pc.unique(b.column(0))).to_pylist() if t is not None}
-    return sorted(t.removeprefix("'") for t in found)
+    values = {t for b in batches(data, [written]) for t in canonical_text(pc.unique(b.column(0))).to_pylist() if t is not None}
+    return sorted(t.removeprefix("'") for t in values)
 
 
 def read(place: Path) -> Mapping[str, Entry]:

@@ -136,9 +136,9 @@ def class_numbers(facts: Facts) -> ClassNumbers:
 
     Nothing about its sensitive values: beside the published ones it would tell those of the few who were left out.
     """
-    found = facts.to_json()
+    figures = facts.to_json()
     names = ("records", "classes", "k", "unique", "sizes", "risk", "smallest")
-    return form.typed(ClassNumbers, {n: found[n] for n in names if n in found})
+    return form.typed(ClassNumbers, {n: figures[n] for n in names if n in figures})
 
 
 def _of_base(base: ClassCounts) -> Facts:
@@ -212,7 +212,7 @@ def columns_of(prepared: Prepared, decision: Decision, changed: Mapping[str, flo
         name = column.name
         steps = decision.plan.for_column(name)
         if name in policy.quasi:
-            out.append(_generalized(prepared, decision, name, changed.get(name)))
+            out.append(_describe_generalized(prepared, decision, name, changed.get(name)))
             continue
         role = prepared.schema.roles.get(name)
         word = role.value if role else ("unit" if name == policy.unit else "weight")
@@ -224,7 +224,7 @@ def columns_of(prepared: Prepared, decision: Decision, changed: Mapping[str, flo
     return tuple(out)
 
 
-def _generalized(prepared: Prepared, decision: Decision, name: str, changed: float | None) -> Column:
+def _describe_generalized(prepared: Prepared, decision: Decision, name: str, changed: float | None) -> Column:
     level, height = decision.levels.get(name), prepared.hierarchies[name].height
     return Column(
         name=name,
@@ -256,7 +256,7 @@ def lost_groups(prepared: Prepared, decision: Decision | Shown) -> tuple[LostGro
     base, least = prepared.base, prepared.policy.cells.minimum
     out = np.flatnonzero(~decision.stays)
     gone = base.records_by_class[out]
-    found: list[tuple[float, LostGroup]] = []
+    groups: list[tuple[float, LostGroup]] = []
     for j, name in enumerate(base.columns):
         labels = decision.labels[j]
         shown = shown_records(prepared, decision, j)  # the first is the missing value, here too:
@@ -267,11 +267,11 @@ def lost_groups(prepared: Prepared, decision: Decision | Shown) -> tuple[LostGro
         named.sort()
         while named and 0 < rest < least:
             rest += named.pop(0)[0]
-        found += [(left / (there + left), _group(name, label, there, left)) for left, there, label in named]
+        groups += [(left / (there + left), _group(name, label, there, left)) for left, there, label in named]
         if rest >= least:
-            found.append((0.0, LostGroup(name, NOT_NAMED, "", rest, "")))
-    found.sort(key=lambda f: (-f[0], f[1].column, f[1].group))
-    return tuple(line for _, line in found[:MOST_LINES])
+            groups.append((0.0, LostGroup(name, NOT_NAMED, "", rest, "")))
+    groups.sort(key=lambda f: (-f[0], f[1].column, f[1].group))
+    return tuple(line for _, line in groups[:MOST_LINES])
 
 
 def _group(column: str, label: str, shown: int, lost: int) -> LostGroup:

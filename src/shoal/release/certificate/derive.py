@@ -74,8 +74,8 @@ def derive(signed: Certificate, facts: Facts, place: Path, table: Any = None) ->
     c = replace(
         c,
         k=c.counted.k,
-        requirements=_judged(c, facts, given, sentences.counted(c.data.unit)),
-        requirements_people=None if people is None else _judged(c, facts_of(people), given, behind),
+        requirements=_judge(c, facts, given, sentences.counted(c.data.unit)),
+        requirements_people=None if people is None else _judge(c, facts_of(people), given, behind),
         threshold=_threshold(c),
         proof=sentences.proof(c.unit.column, c.data.unit),
         plan=replace(
@@ -108,9 +108,9 @@ def derive(signed: Certificate, facts: Facts, place: Path, table: Any = None) ->
 
 def check_derived(certificate: Certificate, facts: Facts, place: Path, table: Any = None) -> str:
     """Compare the derived half with the one that follows; :class:`~shoal.errors.VerificationError` names the first difference."""
-    said = compare_halves(derive(certificate, facts, place, table).as_read, certificate)
+    sentence = compare_halves(derive(certificate, facts, place, table).as_read, certificate)
     _check_groups(certificate, facts)
-    return said
+    return sentence
 
 
 def compare_halves(again: Any, stated: Any) -> str:
@@ -152,11 +152,11 @@ def signed_only(c: Certificate) -> Given:
     if c.given is not None and set(stated) != {r.name for r in asked}:
         raise TamperError("the certificate states numbers of requirements that it does not have, or lacks one.")
     for r in asked:
-        found = stated.get(r.name)
+        stated_value = stated.get(r.name)
         if r.needs_original:
-            if found is None or not 0 <= found <= 1:
+            if stated_value is None or not 0 <= stated_value <= 1:
                 raise VerificationError(f"the number stated for '{r.name}' is not possible: it is a share.")
-        elif found is None or found != round(found) or found < c.counted.k:
+        elif stated_value is None or stated_value != round(stated_value) or stated_value < c.counted.k:
             raise VerificationError(f"the number stated for '{r.name}' is not possible: the population holds the release.")
     return {r.place: stated[r.name] for r in asked}
 
@@ -206,7 +206,7 @@ def least_named(c: Certificate) -> int:
     return max(smallest_class(c.asked), DEFAULT_CELLS.minimum, preset_named(rule.name).cells.minimum if rule else 0)
 
 
-def _judged(c: Certificate, facts: Facts, given: Given, counted: str) -> tuple[Judged, ...]:
+def _judge(c: Certificate, facts: Facts, given: Given, counted: str) -> tuple[Judged, ...]:
     """Each requirement judged, and the object that it was counted in."""
     out = []
     for v in judge(c.asked, facts, {**given, **estimates(c.asked, facts, drawn_of(c))}):
@@ -283,8 +283,8 @@ def _known(c: Certificate, source: Any, facts: Facts) -> Known | None:
     done = facts.details.done
     if ("known", *names) not in done:  # while a release is made, the same bytes are looked at twice
         done["known", *names] = known_part(count_sets(_columns(source, facts), names, c.data.unit))
-    found: Known = done["known", *names]
-    return found
+    known: Known = done["known", *names]
+    return known
 
 
 MOST_ROWS = 200_000
@@ -306,8 +306,8 @@ def _columns(source: Any, facts: Facts) -> FileColumns:
 
 def _missing(data: Data, facts: Facts) -> Missing:
     """k of the published file under the three rules for missing values, side by side."""
-    found = k_under_all_policies(class_counts(data, facts))
-    return Missing(*sentences.MISSING_RULE, MissingK(own=facts.k, wildcard=found["wildcard"], drop=found["drop"]))
+    classes = k_under_all_policies(class_counts(data, facts))
+    return Missing(*sentences.MISSING_RULE, MissingK(own=facts.k, wildcard=classes["wildcard"], drop=classes["drop"]))
 
 
 def _attacks(c: Certificate, facts: Facts, source: Any) -> tuple[AttackResult, ...]:
@@ -388,8 +388,8 @@ def _analysis(one: Analysis, c: Certificate, source: Any) -> Analysis:
     if c.input.used <= MOST_ANALYSED and set(names) <= set(c.data.columns):
         rows = texts_of(batches(source, names) if isinstance(source, Path) else source.scan(names), names)
         try:
-            found = compared(one.asked, rows, rows).after
-            after = "" if found is None else written(found, 3)
+            analysis = compared(one.asked, rows, rows).after
+            after = "" if analysis is None else written(analysis, 3)
         except DataError:
             after = ""
     return replace(one, analysis=analysis_title(one.asked), after=after)

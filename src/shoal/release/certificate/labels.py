@@ -71,8 +71,8 @@ def check_labels(certificate: Certificate, plan: Plan, given: Given) -> str:
 
 
 def _attackers(certificate: Certificate) -> bool:
-    found = sentences.attackers(certificate.data.quasi, certificate.before, certificate.counted)
-    return alike([plain(a) for a in found], [plain(a) for a in certificate.attackers])
+    attackers = sentences.attackers(certificate.data.quasi, certificate.before, certificate.counted)
+    return alike([plain(a) for a in attackers], [plain(a) for a in certificate.attackers])
 
 
 def _preset(certificate: Certificate, given: Given) -> str:
@@ -125,8 +125,8 @@ def _left_out(certificate: Certificate) -> bool:
     """The sentence about suppressed records; no group is named on fewer records than the small-cell rule allows."""
     utility, least = certificate.utility, least_named(certificate)
     named = all(g.suppressed >= least and (isinstance(g.records, str) or g.records >= least) for g in utility.who)
-    said = sentences.suppressed_sentence(certificate)
-    return named and utility.who_note == sentences.who_note(least) and utility.suppressed_sentence.startswith(said)
+    sentence = sentences.suppressed_sentence(certificate)
+    return named and utility.who_note == sentences.who_note(least) and utility.suppressed_sentence.startswith(sentence)
 
 
 def _fit(numbers: ClassNumbers) -> bool:
@@ -148,8 +148,8 @@ def _people(certificate: Certificate, given: Given) -> bool:
     if people is None:
         return certificate.requirements_people is None
     facts, asked = facts_of(people), certificate.asked
-    found = [v.to_json() for v in judge(asked, facts, {**given, **estimates(asked, facts, drawn_of(certificate))})]
-    return _fit(people) and alike(found, plain(tuple(replace(f, counted=None) for f in certificate.requirements_people or ())))
+    verdicts = [v.to_json() for v in judge(asked, facts, {**given, **estimates(asked, facts, drawn_of(certificate))})]
+    return _fit(people) and alike(verdicts, plain(tuple(replace(f, counted=None) for f in certificate.requirements_people or ())))
 
 
 FORMER = "neither its name nor its"
@@ -163,24 +163,24 @@ def classings(prepared: Prepared, source: Any, names: tuple[str, ...], date: str
     rule, policy = prepared.policy.preset, prepared.policy
     if rule is None or not (rule.checklist or rule.each_sensitive):
         return None
-    found = published(source, names)
-    weak = refused_as_sensitive(rule, [found.columns[c] for c in policy.insensitive if c in found.columns])
+    texts = published(source, names)
+    weak = refused_as_sensitive(rule, [texts.columns[c] for c in policy.insensitive if c in texts.columns])
     if weak:
         raise looks_sensitive(rule.name, weak[0])
     if not rule.checklist:
         return None
-    classed, refused = refused_by_list(found, date, policy.none_of_the_eighteen)
+    classed, refused = refused_by_list(texts, date, policy.none_of_the_eighteen)
     if refused:
         unknown = [one.column for one in refused if one.unknown]
         raise undecided(unknown) if refused[0].unknown else finer(refused[0].column, refused[0].why)
     out = []
     for name, one in prepared.on_list.items():
-        released, checked = _released(name, found, classed)
+        released, checked = _judge_released(name, texts, classed)
         out.append(Classing(name, one.classed.title, one.classed.evidence, released, checked, one.reason or None))
     return tuple(out)
 
 
-def _released(name: str, found: Published, classed: dict[str, Classed]) -> tuple[str, str]:
+def _judge_released(name: str, found: Published, classed: dict[str, Classed]) -> tuple[str, str]:
     """What the published values of a column are under the list, and why."""
     if name not in found.columns:
         return REMOVED, ""
@@ -204,14 +204,14 @@ def check_preset_columns(place: Path, certificate: Certificate, table: Any) -> s
         raise VerificationError(f"the data are table '{data.table}' of a database; name it with --table ENGINE-URL::table")
     if data.file is not None:
         check_records(place / data.file, certificate.after.records)
-    found = published(table if data.file is None else place / data.file, data.columns)
-    plain = [c.name for c in certificate.columns if c.role == "insensitive" and c.name in found.columns]
-    weak = refused_as_sensitive(rule, [found.columns[c] for c in plain])
+    texts = published(table if data.file is None else place / data.file, data.columns)
+    plain = [c.name for c in certificate.columns if c.role == "insensitive" and c.name in texts.columns]
+    weak = refused_as_sensitive(rule, [texts.columns[c] for c in plain])
     if weak:
         raise TamperError(f"the certificate claims preset '{rule.name}', but '{weak[0].column}' looks sensitive: {weak[0].why}.")
     if lines is None:
         return f"no column that is called insensitive looks sensitive, as preset '{rule.name}' asks"
-    return _check_list(certificate, lines, found)
+    return _check_list(certificate, lines, texts)
 
 
 def _check_list(certificate: Certificate, lines: tuple[Classing, ...], found: Published) -> str:
@@ -226,10 +226,10 @@ def _check_list(certificate: Certificate, lines: tuple[Classing, ...], found: Pu
     if refused:
         raise TamperError(f"the safe-harbor list does not let column '{refused[0].column}' stay: {refused[0].why}.")
     for line in lines:
-        said = _released(line.column, found, classed)
-        if line.column in former and said[0] in (NONE, UNKNOWN):
+        sentence = _judge_released(line.column, found, classed)
+        if line.column in former and sentence[0] in (NONE, UNKNOWN):
             continue
-        if (line.released, line.checked) != said and {line.released, said[0]} != {REMOVED}:
+        if (line.released, line.checked) != sentence and {line.released, sentence[0]} != {REMOVED}:
             raise TamperError(f"the certificate says of column '{line.column}' what does not follow from its published values.")
     kept = len(found.columns) - len(reasons)
     early = f"; {len(former):,} of them by the earlier rule, which took for harmless what nothing spoke against" if former else ""

@@ -95,11 +95,11 @@ def check_files(place: Path, files: tuple[FileEntry, ...], file: str | None, *, 
     for name in folders:
         if (place / name).is_symlink() or not (place / name).is_dir():
             raise TamperError(f"'{name}' is a link, not a folder.")
-    said = check_bytes(place, files)
+    sentence = check_bytes(place, files)
     for name in log:
         sizes = {Path(part).name: listed[part].bytes for part in parts}
         check_log(place / name, sizes, recount_read.header(place / data[0]))
-    return said
+    return sentence
 
 
 def check_bytes(place: Path, files: tuple[FileEntry, ...]) -> str:
@@ -128,7 +128,7 @@ def listed_parts(listed: Iterable[str], file: str) -> list[str]:
     numbers = [_PART.fullmatch(name.removeprefix(f"{file}/")) for name in inside]
     if not file.endswith(".parquet") and inside:
         raise TamperError("the certificate lists parts of data that are one file.")
-    if [found and int(found[1]) for found in numbers] != list(range(len(inside))):
+    if [number and int(number[1]) for number in numbers] != list(range(len(inside))):
         raise TamperError("the parts of the data are not those that Shoal writes.")
     return inside
 

@@ -71,7 +71,7 @@ class TableClaim(Claim[Certificate]):
             later.append(("codebook", lambda: codebook.check(self.place, str(c.data.file), c.data.columns)))
         return [
             *later,
-            ("labels", lambda: check_labels(c, _read_plan(self.place), _given(c))),
+            ("labels", lambda: check_labels(c, _read_plan(self.place), _given_numbers(c))),
             ("columns", lambda: check_preset_columns(self.place, c, self.table)),
         ]
 
@@ -162,13 +162,14 @@ def _known(certificate: Certificate, counted: tuple[str, Facts] | None) -> Facts
 
 
 def _count(certificate: Certificate, facts: Facts) -> str:
-    found, stated = facts.to_json(), plain(certificate.after)
-    wrong = sorted(name for name in found if not alike(found[name], stated.get(name)))
-    if wrong or set(found) != set(stated):
+    counted, stated = facts.to_json(), plain(certificate.after)
+    wrong = sorted(name for name in counted if not alike(counted[name], stated.get(name)))
+    if wrong or set(counted) != set(stated):
         raise VerificationError(f"counting the data again gives other numbers for: {', '.join(wrong) or 'the whole'}.")
     asked = certificate.asked
     findings = [
-        f.to_json() for f in judge(asked, facts, {**_given(certificate), **estimates(asked, facts, drawn_of(certificate))})
+        f.to_json()
+        for f in judge(asked, facts, {**_given_numbers(certificate), **estimates(asked, facts, drawn_of(certificate))})
     ]
     if not alike(findings, plain(tuple(replace(f, counted=None) for f in certificate.requirements))):
         raise VerificationError("the requirements, judged again, come out differently.")
@@ -179,7 +180,7 @@ def _count(certificate: Certificate, facts: Facts) -> str:
     return f"counted again: {facts.records:,} records in {facts.classes:,} classes, k = {facts.k:,}; every requirement is met"
 
 
-def _given(certificate: Certificate) -> Given:
+def _given_numbers(certificate: Certificate) -> Given:
     """Numbers that are stated beside the facts: signed ones, and what known columns find (everybody if it was not counted)."""
     return {**signed_only(certificate), ("known_columns",): 1.0 if certificate.known is None else certificate.known.share}
 

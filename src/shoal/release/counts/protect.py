@@ -82,11 +82,11 @@ def protect_table(
             )
         shut.ravel()[more] = True
         narrow = _narrow(_attack(full, shut, lines, rule, narrow), narrow, threshold)  # hiding more never narrows another cell
-    found = _attack(full, shut, lines, rule, primary)
+    attacked = _attack(full, shut, lines, rule, primary)
     shown = full if method == "suppress" else np.round(full / base) * base
     cells = np.where(shut, np.nan, shown)
-    result = differencing(found, primary.ravel(), threshold=threshold)
-    return ProtectedTable(cells, primary, shut & ~primary, threshold, method, result, found)
+    result = differencing(attacked, primary.ravel(), threshold=threshold)
+    return ProtectedTable(cells, primary, shut & ~primary, threshold, method, result, attacked)
 
 
 def with_margins(table: npt.NDArray[Any]) -> FloatArray:
@@ -164,7 +164,7 @@ def _next_to_hide(
     cells, closed = full.ravel(), shut.ravel()
     inner = np.zeros(full.shape, dtype=bool)
     inner[tuple(slice(0, -1) for _ in full.shape)] = True
-    reach = _connected(lines, closed, set(narrow.tolist()))
+    reach = _connect(lines, closed, set(narrow.tolist()))
     mends = np.zeros(len(cells), dtype=np.int64)
     for line in reach:
         mends[line] += 1 if closed[line].sum() == 1 else 0
@@ -174,16 +174,16 @@ def _next_to_hide(
     return min(open_cells, key=lambda c: (-mends[c], not inner.ravel()[c], cells[c] == 0, cells[c], c))
 
 
-def _connected(lines: list[npt.NDArray[np.int64]], closed: BoolArray, start: set[int]) -> list[npt.NDArray[np.int64]]:
+def _connect(lines: list[npt.NDArray[np.int64]], closed: BoolArray, start: set[int]) -> list[npt.NDArray[np.int64]]:
     """Lines that hold a start cell, or a hidden cell of a line already reached."""
-    reached, seen, found = set(start), set(), []
+    reached, seen, parts = set(start), set(), []
     grew = True
     while grew:
         grew = False
         for number, line in enumerate(lines):
             if number not in seen and reached & set(line.tolist()):
                 seen.add(number)
-                found.append(line)
+                parts.append(line)
                 reached |= {int(c) for c in line if closed[c]}
                 grew = True
-    return found
+    return parts

@@ -146,14 +146,14 @@ class CountTable:
     def findings(self) -> tuple[str, ...]:
         """What the publisher should know beside the counts."""
         joined = zip(self.crossed.columns, self.crossed.joined, strict=True)
-        said = [f"{n} categories of '{c}' with too few people are joined." for c, n in joined if n]
+        sentences = [f"{n} categories of '{c}' with too few people are joined." for c, n in joined if n]
         same = alone(self.crossed)
         if same:
-            said.append(
+            sentences.append(
                 f"{same} {'lines have' if same > 1 else 'line has'} all people in one cell: who is known to be there is known "
                 "to have that value, however many they are. Merge categories if that must stay hidden."
             )
-        return tuple(said)
+        return tuple(sentences)
 
     def rows(self) -> list[tuple[str | int | None, ...]]:
         """One row per cell: a label per axis (``(all)`` for a sum) and the count, None where it is hidden."""

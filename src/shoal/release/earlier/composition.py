@@ -64,36 +64,36 @@ def read(place: Path, prepared: Prepared) -> Earlier:
     table = None
     if claims.data.file is None:
         if not prepared.table.in_database:
-            raise _refused("the data of the earlier release are in a database, and this table is not")
+            raise _refusal("the data of the earlier release are in a database, and this table is not")
         table = prepared.table.neighbour(str(claims.data.table))
     verify(place, table=table).require()
     whole = whole_plan(place, claims)
-    found = Earlier(table or place / str(claims.data.file), claims, whole or read_plan(place / PLAN))
+    earlier = Earlier(table or place / str(claims.data.file), claims, whole or read_plan(place / PLAN))
     quasi = claims.data.quasi
-    if claims.utility.method == "local" or any(not found.plan.for_column(c) for c in quasi):
-        raise _refused("the earlier release was recoded locally: its folder does not say which class a person is in")
+    if claims.utility.method == "local" or any(not earlier.plan.for_column(c) for c in quasi):
+        raise _refusal("the earlier release was recoded locally: its folder does not say which class a person is in")
     lacking = [c for c in quasi if c not in prepared.quasi]
     if lacking:
-        raise _refused(
+        raise _refusal(
             f"the earlier release publishes '{lacking[0]}' as a quasi-identifier, this policy does not name it as one",
             hint="Name the same quasi-identifiers as before (min_level can hold a column at its top level).",
         )
     open_now = [c for c in claims.data.sensitive if c in prepared.policy.insensitive]
     if open_now:
-        raise _refused(
+        raise _refusal(
             f"the earlier release names '{open_now[0]}' as sensitive, this policy as insensitive",
             hint=f"Name '{open_now[0]}' under roles.sensitive.",
         )
-    rare = unknown_column(prepared, found.plan) if whole is None else None
+    rare = unknown_column(prepared, earlier.plan) if whole is None else None
     if rare is not None:
-        raise _refused(
+        raise _refusal(
             f"the published plan of the earlier release leaves rare values of '{rare}' out",
             hint="Keep the file FOLDER.private.json of the earlier release beside its folder.",
         )
-    return found
+    return earlier
 
 
-def _refused(why: str, hint: str = "") -> VerificationError:
+def _refusal(why: str, hint: str = "") -> VerificationError:
     return VerificationError(
         f"the two releases cannot be compared: {why}. Nothing was released.",
         hint=hint or "Leave --previous out only if the two releases share no person; otherwise do not release.",
@@ -111,9 +111,9 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
 
     base, policy = prepared.base, prepared.policy
     before = [read(place, prepared) for place in places]
-    columns = [c for c in policy.sensitive if c not in _changed(prepared)]
+    columns = [c for c in policy.sensitive if c not in _changed_columns(prepared)]
     new = shown_now(prepared, decision, columns)
-    old = [_shown(prepared, e, [c for c in columns if _comparable(e, c)]) for e in before]
+    old = [_classes_shown(prepared, e, [c for c in columns if _comparable(e, c)]) for e in before]
     k, most = policy.smallest_class, _most_records(prepared)
     records = base.sizes if base.records is None else base.records
     parts = [Recoded(base, (s.classes.astype(np.int32),), kept=s.classes >= 0) for s in (new, *old)]
@@ -125,14 +125,14 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
         if with_it:
             least = max([asked.l if asked else 1, *(e.distinct(column) for e, _ in with_it)])
             out.append(values_left(base.sizes, new, [s for _, s in with_it], column, distinct=max(least, 2)))
-            more = _certified(prepared, with_it, column)
+            more = _certified_shares(prepared, with_it, column)
             if more:
                 out.append(beliefs(base.sizes, records, new, [s for _, s in with_it], column, more))
             out += [changes(new, s, column, k=k * most, distinct=least, asked=more) for _, s in with_it]
     return out + [_not_compared(c, e, prepared) for c in policy.insensitive for e in before if _drawn_twice(c, e, prepared)]
 
 
-def _certified(prepared: Prepared, earlier: Sequence[tuple[Earlier, Shown]], column: str) -> Certified:
+def _certified_shares(prepared: Prepared, earlier: Sequence[tuple[Earlier, Shown]], column: str) -> Certified:
     """What this release or an earlier one certifies of the shares of a column."""
     from shoal.attacks.certified import Certified
 
@@ -159,7 +159,7 @@ def _geometry(prepared: Prepared, column: str) -> tuple[IntArray, tuple[IntArray
     return rank, tuple(np.unique(paths[:, i], return_inverse=True)[1].astype(np.int64) for i in range(tree.height - 1))
 
 
-def _changed(prepared: Prepared) -> set[str]:
+def _changed_columns(prepared: Prepared) -> set[str]:
     return {c for s in prepared.policy.transform.values() for c in s.columns}
 
 
@@ -218,7 +218,7 @@ def shown_now(prepared: Prepared, decision: Decision, columns: Sequence[str]) ->
     return Shown(classes, cells)
 
 
-def _shown(prepared: Prepared, earlier: Earlier, columns: Sequence[str]) -> Shown:
+def _classes_shown(prepared: Prepared, earlier: Earlier, columns: Sequence[str]) -> Shown:
     """An earlier release: the class that its file holds for each base class, and the sensitive values of its classes."""
     from shoal.attacks.composition import Cells, Shown
     from shoal.kernels.group import group_codes
@@ -233,7 +233,7 @@ def _shown(prepared: Prepared, earlier: Earlier, columns: Sequence[str]) -> Show
     coded = [codes_of(file[c], labels[c]).astype(np.int32) for c in quasi]
     ids = group_codes(coded, n_rows=n + alike.n).ids.astype(np.int64)
     own, asked = ids[:n], ids[n:]
-    classes = np.where(np.isin(asked, own), asked, _blanked(earlier, file, quasi, own))[alike.ids]
+    classes = np.where(np.isin(asked, own), asked, _find_blanked(earlier, file, quasi, own))[alike.ids]
     cells = {}
     for column in columns:
         mine = _values(earlier, base.sensitive[column].categories, column, file[column])
@@ -249,24 +249,24 @@ def _values(earlier: Earlier, values: Any, column: str, texts: Any) -> IntArray:
 
     known = _as_shown(earlier, {column: values}, len(values))[column]
     codes = codes_of(pa.concat_arrays([known, pa.array([MISSING_TEXT])]), texts)
-    present, found = codes[: len(values) + 1], codes[len(values) + 1 :]
+    present, others = codes[: len(values) + 1], codes[len(values) + 1 :]
     place = np.arange(len(values), len(values) + int(codes.max()) + 1)
     place[present] = [*range(len(values)), -1]
-    out: IntArray = place[found]
+    out: IntArray = place[others]
     return out
 
 
-def _blanked(earlier: Earlier, file: Mapping[str, Any], quasi: Sequence[str], own: IntArray) -> int:
+def _find_blanked(earlier: Earlier, file: Mapping[str, Any], quasi: Sequence[str], own: IntArray) -> int:
     """The class of the records whose quasi-identifiers an earlier release blanked: anyone who is not found elsewhere; or −1."""
     import pyarrow.compute as pc
 
     if earlier.claims.utility.scope != "cells" or not quasi:
         return -1
     hidden = [pc.equal(file[c], SUPPRESSED).to_numpy(zero_copy_only=False) for c in quasi if c in earlier.claims.data.quasi]
-    found = np.unique(own[np.logical_and.reduce(hidden)])
-    if len(found) > 1:
-        raise _refused("the earlier release blanked records but shows a column that is a quasi-identifier now")
-    return int(found[0]) if len(found) else -1
+    classes = np.unique(own[np.logical_and.reduce(hidden)])
+    if len(classes) > 1:
+        raise _refusal("the earlier release blanked records but shows a column that is a quasi-identifier now")
+    return int(classes[0]) if len(classes) else -1
 
 
 def _indices(codes: Any) -> Any:
@@ -294,11 +294,11 @@ def _as_shown(earlier: Earlier, values: Mapping[str, Any], n: int) -> dict[str, 
         try:
             done = opened(table).recode(Plan(tuple(known), Suppression(scope="none")), out)
         except HierarchyGapError:
-            raise _refused("the earlier plan does not cover all values of a column") from None
+            raise _refusal("the earlier plan does not cover all values of a column") from None
         stated = isinstance(earlier.data, Path) and bool(new_codes(earlier.data.parent))  # releases of 0.3.0 do not state them
-        found = read_texts(out, [*values, order], done.codes if stated else {})
-    order_of = np.argsort(found[order].to_numpy(zero_copy_only=False).astype(np.float64))
-    return {c: found[c].take(pa.array(order_of)) for c in values}
+        texts = read_texts(out, [*values, order], done.codes if stated else {})
+    order_of = np.argsort(texts[order].to_numpy(zero_copy_only=False).astype(np.float64))
+    return {c: texts[c].take(pa.array(order_of)) for c in values}
 
 
 def whole_plan(place: Path, claims: Certificate) -> Plan | None:

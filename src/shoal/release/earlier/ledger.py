@@ -138,8 +138,8 @@ def joint_groups(k: int) -> Together:
         from shoal.attacks.composition import intersection
         from shoal.attacks.downcoding import Recoded
 
-        found = intersection([Recoded(people, (c.astype(np.int32),), kept=c >= 0) for c in classes], k=k)
-        return found if found.worst else nothing_compared()
+        groups = intersection([Recoded(people, (c.astype(np.int32),), kept=c >= 0) for c in classes], k=k)
+        return groups if groups.worst else nothing_compared()
 
     return together
 
@@ -166,7 +166,7 @@ def remember(shown: Published | None, released: Path | None) -> tuple[Path | Non
 
 def consult(shown: Published | None, kept: Path | None = None) -> AttackResult:
     """What this release, perhaps ``kept`` already, and the earlier ones of the ledger tell together."""
-    unread, seen, found = 0, set[str](), dict[str, _Match]()
+    unread, seen, matches = 0, set[str](), dict[str, _Match]()
     mine: dict[tuple[str, ...], Digests] = {}
     try:
         key = _key(make=False)
@@ -181,11 +181,11 @@ def consult(shown: Published | None, kept: Path | None = None) -> AttackResult:
             match = _match(shown, entry, key, mine)
             seen.add(entry.certificate)
             if match is not None:  # by key rather than without it
-                other = found.setdefault(entry.certificate, match)
-                found[entry.certificate] = max(match, other, key=lambda m: len(m.entry.columns))
+                other = matches.setdefault(entry.certificate, match)
+                matches[entry.certificate] = max(match, other, key=lambda m: len(m.entry.columns))
     except (DataError, OutputError):  # the key is damaged, or this user has no folder
         unread += 1
-    others, matching = len(seen - set(found)), list(found.values())
+    others, matching = len(seen - set(matches)), list(matches.values())
     more = f" Releases of your ledger that were not compared (other columns or other people): {others}." if others else ""
     more += f" Files of your ledger that cannot be read: {unread}." if unread else ""
     result = nothing_compared()

@@ -43,7 +43,7 @@ def same_labels(data: Path, claims: Certificate, earlier: Path, before: Certific
     shown = []
     for side in (slice(None, n), slice(n, None)):
         mine = ids[side]
-        cells = {c: Cells(*_counted(mine, v[side])) for c, v in values.items()}
+        cells = {c: Cells(*_count_values(mine, v[side])) for c, v in values.items()}
         shown.append(Shown(np.where(np.isin(every, mine), every, -1), cells))
     sizes = np.bincount(ids[:n], minlength=len(every)).astype(np.int64)
     k, out = next((r.k for r in claims.asked if isinstance(r, K)), claims.k), list[AttackResult]()
@@ -58,8 +58,8 @@ def _texts(path: Path, columns: list[str], beside: Path) -> dict[str, Any]:
     """Columns of a file as texts; made inert as in a CSV where the file beside it is one."""
     from shoal.engines.files.csv.write import inert
 
-    found = read_texts(path, columns)
-    return {c: inert(t) for c, t in found.items()} if beside.suffix == ".csv" != path.suffix else found
+    texts = read_texts(path, columns)
+    return {c: inert(t) for c, t in texts.items()} if beside.suffix == ".csv" != path.suffix else texts
 
 
 def _as_it_was(claims: Certificate, column: str) -> bool:
@@ -70,7 +70,7 @@ def _distinct(claims: Certificate, column: str) -> int:
     return max((r.l for r in claims.asked if isinstance(r, DistinctDiversity) and r.column == column), default=1)
 
 
-def _counted(classes: IntArray, values: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _count_values(classes: IntArray, values: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     width = int(values.max(initial=0)) + 1
     key, counts = np.unique(classes * width + values, return_counts=True)
     return key // width, key % width, counts.astype(np.int64)
@@ -101,11 +101,11 @@ def read_texts(
         return {}
     labelled = isinstance(data, Path) and data.suffix in (".sav", ".dta")
     held = opened(data) if labelled else data
-    found = batches(held, columns) if isinstance(held, Path) else held.scan(columns)
+    pieces = batches(held, columns) if isinstance(held, Path) else held.scan(columns)
     if codes is None:
         codes = new_codes(data.parent) if isinstance(data, Path) and labelled else {}
     texts: dict[str, list[Any]] = {c: [pa.array([], pa.string())] for c in columns}
-    for batch in found:
+    for batch in pieces:
         for c in columns:
             read = pc.fill_null(canonical_text(batch[c]), MISSING_TEXT).cast(pa.string())
             groups = codes.get(c)

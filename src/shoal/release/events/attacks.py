@@ -111,7 +111,7 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
             out.append(sparse_matching(published, people, taken, s, claimed=claim))
             tell(progress, 0.3 * i + 0.3, out[-1:])
     out += _on_other_knowledge(events, found, point, published, people, trails, rng)
-    out += _inferred(events, found, codes[point], published, people, trails, most, rng)
+    out += _infer(events, found, codes[point], published, people, trails, most, rng)
     out.append(whole_trail(published, people, trails, most=most_chance(asked, most)))
     if events.rules.shift and events.time is not None and found.shape.time != NONE:
         out.append(_fixed_shifts(events, found))
@@ -130,7 +130,7 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
     return worst_first(out)
 
 
-def _inferred(
+def _infer(
     events: EventTable, found: Found, code: IntArray, published: Published, people: IntArray, trails: Sequence[IntArray],
     s: int, rng: np.random.Generator,
 ) -> list[AttackResult]:  # fmt: skip
@@ -145,14 +145,14 @@ def _inferred(
     trace = np.full(problem.n, -1, dtype=np.int64)
     trace[index] = np.unique(found.trace[index], return_inverse=True)[1]
     seen = index[clear[index]]
-    mine, told = (
+    mine, shown = (
         _most_frequent(problem.person, true, events.n_people),
         _most_frequent(trace[seen], true[seen], len(published.owner)),
     )
     where = np.full(int(code.max()) + 2, -1, dtype=np.int64)
     where[code[seen]] = true[seen]
     out, claims = [], {r.kind: r for r in problem.asked if isinstance(r, InferredPlace)}
-    for what, of_person, of_trace in (("home", mine[0], told[0]), ("work", mine[1], told[1])):
+    for what, of_person, of_trace in (("home", mine[0], shown[0]), ("work", mine[1], shown[1])):
         common = np.bincount(of_person[of_person >= 0])
         some = [i for i, p in enumerate(people.tolist()) if of_person[p] >= 0 and len(common)]
         if some:
@@ -340,19 +340,19 @@ def _further(events: EventTable, found: Found, point: IntArray, name: str) -> At
     import pyarrow.compute as pc
 
     values = pc.fill_null(events.records[name].combine_chunks().dictionary_encode().indices, -1)
-    told = np.unique(np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64), return_inverse=True)[1]
-    shown = _published(events.problem.person, found, point * (int(told.max()) + 1) + told)
+    codes = np.unique(np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64), return_inverse=True)[1]
+    shown = _published(events.problem.person, found, point * (int(codes.max()) + 1) + codes)
     t = shown.traces
     owners, width = shown.owner[t.visitor], events.n_people
     point_of = np.repeat(np.arange(t.n_points), t.popularity)
     people = np.bincount(np.unique(point_of * width + owners) // width)
     rate = float((people[t.point] == 1).mean())
     verdict: Verdict = "warning" if rate > 0 else "holds"
-    said = (
+    sentence = (
         f"With '{name}' of one record known besides its point, {written(rate, 3)} of the published records are one person's only."
     )
     return AttackResult(
-        f"further column: {name}", "Does a further column tell more?", rate, rate, rate, None, name, verdict, said
+        f"further column: {name}", "Does a further column tell more?", rate, rate, rate, None, name, verdict, sentence
     )
 
 
@@ -430,21 +430,21 @@ def attack_folder(
     out += earlier_flows(data, certificate.data, certificate.steps, earlier, certificate.asked)
     if outside is None:
         return out
-    told = [n for n in certificate.data.points if n in outside.schema]
-    if not told:
+    columns = [n for n in certificate.data.points if n in outside.schema]
+    if not columns:
         raise missing_column(certificate.data.points[0], outside.schema.names, table=outside.name, what="time or place")
-    shown = _shown(data, certificate.data)
+    shown = _read_shown(data, certificate.data)
 
     def trails(names: Sequence[str]) -> tuple[Published, list[IntArray]]:
         return _list_trails(certificate, plan, outside, shown, names)
 
     known = [r for r in certificate.asked if isinstance(r, KnownRecords)]
     covered = max((r.records for r in known), default=0) if not plan.shift else 0
-    out.append(trail_matching(*trails(told), covered=covered, k=min((r.k for r in known), default=1)))
-    return [*out, _hunted(certificate.asked, told, trails, seed)] if hunt else out
+    out.append(trail_matching(*trails(columns), covered=covered, k=min((r.k for r in known), default=1)))
+    return [*out, _hunt(certificate.asked, columns, trails, seed)] if hunt else out
 
 
-def _shown(data: Path, told: EventData) -> list[Column]:
+def _read_shown(data: Path, told: EventData) -> list[Column]:
     return event_columns(data, [*([told.unit] if told.unit else []), *told.points], told.counts)
 
 
@@ -455,10 +455,10 @@ def published_attacks(
 
     ``separate``: pseudonyms are not people, or dates are shifted; then these are attacks of their own, on the published file.
     """
-    found = _released_traces(_shown(data, told), told.unit is not None, list(range(len(told.points))))[0]
+    traces = _released_traces(_read_shown(data, told), told.unit is not None, list(range(len(told.points))))[0]
     rng = np.random.default_rng(seed)
     most = most_known(asked)
-    chosen, t = targets(found.traces.n_people, rng), found.traces
+    chosen, t = targets(traces.traces.n_people, rng), traces.traces
     trails = [t.point[t.start[i] : t.start[i + 1]].astype(np.int64) for i in chosen.tolist()]
     out = []
     for s in (most, most + BEYOND):
@@ -466,9 +466,9 @@ def published_attacks(
         claim = claim_of(tuple(asked), s, renewed=separate) if not steps.shift else None
         bound = 1.0 if steps.shift else most_chance(tuple(asked), s)
         allowed = most_chance(tuple(asked), most)
-        out.append(known_records(found, chosen, taken, s, claimed=claim, most=bound, allowed=allowed))
+        out.append(known_records(traces, chosen, taken, s, claimed=claim, most=bound, allowed=allowed))
         if s > 1:
-            out.append(sparse_matching(found, chosen, taken, s, claimed=claim))
+            out.append(sparse_matching(traces, chosen, taken, s, claimed=claim))
     if not separate:
         return out
     of = f"Published records of {len(chosen):,} pseudonyms, each taken for a person. "
@@ -494,12 +494,12 @@ def _list_trails(
     published, values = _released_traces(shown, c.data.unit is not None, [list(c.data.points).index(n) for n in told])
     numbers = {value: i for i, value in enumerate(values())}
     trails: dict[Any, list[list[int]]] = {}
-    for records in zip(*(_carried(plan, outside, person, list(told), c.data.ending, d) for d in days), strict=True):
+    for records in zip(*(_carry_out(plan, outside, person, list(told), c.data.ending, d) for d in days), strict=True):
         trails.setdefault(records[0][0], []).append([numbers.get(tuple(point), -1) for _, *point in records])
     return published, [np.unique(np.array(p, dtype=np.int64), axis=0) for p in trails.values()]
 
 
-def _hunted(
+def _hunt(
     asked: Sequence[Requirement],
     told: Sequence[str],
     trails_by: Callable[[Sequence[str]], tuple[Published, list[IntArray]]],
@@ -513,9 +513,9 @@ def _hunted(
         for names, (published, trails) in sides.items():
             rng = np.random.default_rng([seed, s])
             known = [trails[i][rng.permutation(len(trails[i]))[:s]] for i in targets(len(trails), rng, MOST_CHOSEN).tolist()]
-            found = np.array([len(published.moved(t)) for t in known])
-            rate = float((1 / found[found > 0]).mean()) if found.any() else 0.0
-            best, tried = max(best, (rate, -s, names, int((found > 0).sum())), key=lambda one: one[:2]), tried + 1
+            owners = np.array([len(published.moved(t)) for t in known])
+            rate = float((1 / owners[owners > 0]).mean()) if owners.any() else 0.0
+            best, tried = max(best, (rate, -s, names, int((owners > 0).sum())), key=lambda one: one[:2]), tried + 1
         if best[0] > limit:
             break
     rate, s, names, people = best[0], -best[1], best[2], best[3]
@@ -540,7 +540,7 @@ def _person(plan: EventPlan, outside: Table, told: Sequence[str]) -> str:
     return others[0]
 
 
-def _carried(plan: EventPlan, outside: Table, person: str, told: list[str], ending: str, days: int) -> list[tuple[Any, ...]]:
+def _carry_out(plan: EventPlan, outside: Table, person: str, told: list[str], ending: str, days: int) -> list[tuple[Any, ...]]:
     """Person and point of each record of the list, so many days later, as the release writes points: through a file of the same
     form."""
     import pyarrow as pa

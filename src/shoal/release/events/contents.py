@@ -131,8 +131,8 @@ def derive(signed: EventCertificate, facts: EventFacts, place: Path, table: Tabl
         proof=proof_of(linked=signed.people is not None),
         verify=VERIFY,
     )
-    found = judge_events(c.asked, facts if c.people is None else facts_of(c.people))
-    c = replace(c, requirements=tuple(Judged(**f.to_json(), counted=counted(c)) for f in found))
+    verdicts = judge_events(c.asked, facts if c.people is None else facts_of(c.people))
+    c = replace(c, requirements=tuple(Judged(**f.to_json(), counted=counted(c)) for f in verdicts))
     return replace(c, verdict=verdict_of(c), limits=limits_of(c))
 
 
@@ -227,10 +227,10 @@ def verdict_of(c: EventCertificate) -> str:
     split = c.cost.trips is not None and c.steps.renew not in (NEVER, EVERY)  # not in certificates of version 0.3.0
     whose = "under one pseudonym" if split else "of a person"
     what = f"Every record {whose}" if held[0] == 1 else f"Every set of up to {held[0]} records {whose}"
-    said = f"{what} is shared by at least {held[1]:,} people; every requirement is met."
+    sentence = f"{what} is shared by at least {held[1]:,} people; every requirement is met."
     if c.data.counts:
-        said = f"Every published flow counts trips of at least {held[1]:,} people; every requirement is met."
-    return said if c.format == EVENT_FORMAT_1 else f"{said}{_objects(c)}{more}"
+        sentence = f"Every published flow counts trips of at least {held[1]:,} people; every requirement is met."
+    return sentence if c.format == EVENT_FORMAT_1 else f"{sentence}{_objects(c)}{more}"
 
 
 def _objects(c: EventCertificate) -> str:

@@ -159,13 +159,13 @@ def check_earlier(place: Path) -> EventCertificate:
             f"'{place.name}' is not the folder of an event release.",
             hint="Name an earlier event release of the same people after --previous.",
         )
-    found = read_event_certificate(place / NAME)
-    if found.data.file is None:
+    certificate = read_event_certificate(place / NAME)
+    if certificate.data.file is None:
         hint = "Name a release that was written as a file."
         raise UsageError(f"the data of '{place.name}' are a table of a database.", hint=hint)
-    if Path(found.data.file).name != found.data.file or (place / found.data.file).is_symlink():
+    if Path(certificate.data.file).name != certificate.data.file or (place / certificate.data.file).is_symlink():
         raise TamperError("the certificate of the earlier release names data outside its folder.")
-    return found
+    return certificate
 
 
 def joined_with(
@@ -214,18 +214,18 @@ def _by_points(new: list[tuple[Any, Any]], old: list[tuple[Any, Any]], seed: int
     for n, p in new:
         own.setdefault(n, set()).add(numbers.get(p, -1))
     sample = [list(own.items())[i] for i in targets(len(own), np.random.default_rng(seed), MOST_TARGETS).tolist()]
-    found = joined_traces(published, [np.array(sorted(points), dtype=np.int64) for _, points in sample])
+    owners = joined_traces(published, [np.array(sorted(points), dtype=np.int64) for _, points in sample])
     back = list(names)
-    return [(n, back[t]) for (n, _), t in zip(sample, found, strict=True) if t >= 0], len(sample)
+    return [(n, back[t]) for (n, _), t in zip(sample, owners, strict=True) if t >= 0], len(sample)
 
 
 def _result(
     name: str, pairs: Joined, tried: int, new: list[tuple[Any, ...]], old: list[tuple[Any, ...]], most: int
 ) -> AttackResult:
     rate = len(pairs) / tried
-    said = f"Of {tried:,} pseudonyms {len(pairs):,} are joined with one of the earlier release"
+    text = f"Of {tried:,} pseudonyms {len(pairs):,} are joined with one of the earlier release"
     if not pairs:
-        return AttackResult(name, QUESTION, rate, rate, rate, None, "", "holds", f"{said}.")
+        return AttackResult(name, QUESTION, rate, rate, rate, None, "", "holds", f"{text}.")
     mine = {a: i for i, (a, _) in enumerate(pairs)}
     theirs: dict[Any, list[int]] = {}
     for i, (_, b) in enumerate(pairs):
@@ -235,8 +235,8 @@ def _result(
     try:
         facts = facts_of_rows(both, unit=True, person=False, known=most)
     except VerificationError:
-        said += "; what both tell of them is too much to be counted"
+        text += "; what both tell of them is too much to be counted"
     else:
-        said += f". If these joins are right, {written(100 * facts.alone[most], 3)} % of the joined are alone with {most} known "
-        said += f"{'record' if most == 1 else 'records'} of either release"
-    return AttackResult(name, QUESTION, rate, rate, rate, None, "", "warning", f"{said}.")
+        text += f". If these joins are right, {written(100 * facts.alone[most], 3)} % of the joined are alone with {most} known "
+        text += f"{'record' if most == 1 else 'records'} of either release"
+    return AttackResult(name, QUESTION, rate, rate, rate, None, "", "warning", f"{text}.")

@@ -121,14 +121,14 @@ def shown_by(events: EventTable) -> Callable[[str, str], Shown]:
 
 def shown_of(events: EventTable, found: Found) -> Shown:
     """What is published of the records by a plan beside their points."""
-    told = shown_by(events)(found.shape.time, EXACT if found.shape.place in (CUT, LOCAL) else found.shape.place)
-    places: list[Any] = list(told.places)
+    shown = shown_by(events)(found.shape.time, EXACT if found.shape.place in (CUT, LOCAL) else found.shape.place)
+    places: list[Any] = list(shown.places)
     if found.shape.place == CUT:
         labels = place_labels(events.places[0], CUT, events.trees, found.levels)
         places = [labels.to_numpy(zero_copy_only=False)[events.places[0].codes]]
     elif found.blank is not None:
         places = [np.where(found.blank >= len(places) - i, BLANK, p.astype(str)) for i, p in enumerate(places)]
-    return replace(told, places=tuple(places))
+    return replace(shown, places=tuple(places))
 
 
 def shifts(events: EventTable, width: str) -> IntArray:
@@ -164,7 +164,7 @@ def time_labels(time: Column, width: str) -> Any:
     if width == EXACT:
         return time.values
     if time.kind in ("integer", "decimal", "float"):
-        return _floored(time.values, float(width), whole=time.kind == "integer")
+        return _floor(time.values, float(width), whole=time.kind == "integer")
     if width in CALENDAR:
         first = (months(time.values) // CALENDAR[width] * CALENDAR[width]).astype("datetime64[M]").astype("datetime64[D]")
         return pa.array(first)
@@ -200,11 +200,11 @@ def place_labels(place: Column, level: str, trees: Mapping[str, Hierarchy], leve
     if not colon:
         how, number = ("grid" if place.kind in ("float", "decimal") else "prefix"), level
     if how == "grid":
-        return _floored(place.values, float(number), whole=False)
+        return _floor(place.values, float(number), whole=False)
     return pa.array([t[: int(number)] for t in canonical_text(place.values).to_pylist()], pa.string())
 
 
-def _floored(values: Any, width: float, *, whole: bool) -> Any:
+def _floor(values: Any, width: float, *, whole: bool) -> Any:
     """The lower end of the interval of this width that a number lies in, by the rule of the granularities."""
     import pyarrow as pa
 

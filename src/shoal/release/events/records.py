@@ -224,10 +224,10 @@ def column_of(records: Any, name: str, kind: str) -> Column:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = records[name].combine_chunks()
-    if isinstance(found, pa.ChunkedArray):
-        found = pa.concat_arrays(found.chunks)
-    coded = found.dictionary_encode()
+    column = records[name].combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks)
+    coded = column.dictionary_encode()
     order = pc.sort_indices(coded.dictionary)
     place = np.empty(len(order), dtype=np.int64)
     place[order.to_numpy()] = np.arange(len(order))
@@ -237,13 +237,13 @@ def column_of(records: Any, name: str, kind: str) -> Column:
 
 def time_of(records: Any, name: str, kind: str) -> Column:
     """Times; those in text are read by the ISO rule."""
-    found = column_of(records, name, kind)
+    column = column_of(records, name, kind)
     if kind != "text":
-        return found
+        return column
     import pyarrow as pa
 
-    moments = moments_of(name, found.values, found.rows)
-    return column_of(pa.table({name: moments.take(pa.array(found.codes))}), name, "timestamp")
+    moments = moments_of(name, column.values, column.rows)
+    return column_of(pa.table({name: moments.take(pa.array(column.codes))}), name, "timestamp")
 
 
 def _tree(policy: Policy, rules: EventRules, column: Column, person: IntArray, time: Column | None) -> Hierarchy:
@@ -360,9 +360,9 @@ def places_at(places: tuple[Column, ...], level: str, trees: Mapping[str, Hierar
         return None
     out = np.zeros(len(places[0].codes), dtype=np.int64)
     for p in places:
-        found = place_codes(p.name, p.kind, p.values, level, trees)
-        if found is not None:
-            dense = found.astype(np.int64)[p.codes]
+        coded = place_codes(p.name, p.kind, p.values, level, trees)
+        if coded is not None:
+            dense = coded.astype(np.int64)[p.codes]
             out = np.unique(out * (int(dense.max()) + 1) + dense, return_inverse=True)[1].astype(np.int64)
     return out
 

@@ -261,12 +261,12 @@ def carry_out(decided: Decided, output: Output, stage: Path, progress: Progress)
     data, asked, table = data_place(stage, output), decided.asked, decided.table
     progress(0.6, "writing the data")
     decided.write(data)
-    told = _data(decided, data, output.format)
+    data_written = _data(decided, data, output.format)
     give_back()
     progress(0.7, "counting the written file again")
     known = decided.known(most_known(asked), SHOWN, FEW_SETS)
-    more: dict[str, Any] = {"asked": asked, "timed": told.time is not None, "counts": told.counts}
-    facts = recount_events(data, unit=told.unit, points=told.points, known=known, **more)
+    more: dict[str, Any] = {"asked": asked, "timed": data_written.time is not None, "counts": data_written.counts}
+    facts = recount_events(data, unit=data_written.unit, points=data_written.points, known=known, **more)
     give_back()
     people = decided.people(known)
     _require_met(decided.policy.requirements, people or facts)
@@ -282,9 +282,9 @@ def carry_out(decided: Decided, output: Output, stage: Path, progress: Progress)
     objected = objections(output.left_out, signer)
     kept = private_file.Kept(seed, salt, None, digest, objected[1] if objected else "")
     progress(0.85, "attacking")
-    attacks = decided.attacks(data, told, lambda done, what: progress(0.85 + 0.1 * done, what))
-    attacks += [joined_with(data, told, decided.steps, Path(earlier), asked) for earlier in output.earlier]
-    attacks += earlier_flows(data, told, decided.steps, [Path(e) for e in output.earlier], asked)
+    attacks = decided.attacks(data, data_written, lambda done, what: progress(0.85 + 0.1 * done, what))
+    attacks += [joined_with(data, data_written, decided.steps, Path(earlier), asked) for earlier in output.earlier]
+    attacks += earlier_flows(data, data_written, decided.steps, [Path(e) for e in output.earlier], asked)
     attacks = worst_first(attacks)
     broken = [a for a in attacks if a.verdict == "broken"]
     if broken:
@@ -296,10 +296,10 @@ def carry_out(decided: Decided, output: Output, stage: Path, progress: Progress)
     source = _input_hash(decided, output, signer)
     if output.to_table is not None:
         progress(0.95, "writing the table")
-        told = replace(_to_table(decided, output.to_table, data, told, facts), table=output.table_name)
+        data_written = replace(_to_table(decided, output.to_table, data, data_written, facts), table=output.table_name)
         _keep_flows(data, stage)
     written = WrittenEvents(
-        data=told,
+        data=data_written,
         files=[*sorted(stage.glob(f"*{data.suffix}")), stage / PLAN],
         facts=facts,
         people=people,
@@ -343,13 +343,13 @@ def _input_hash(decided: Decided, output: Output, signer: sign.Signer) -> str | 
     """The keyed digest of the source, which must be in the state that its records were read in."""
     if output.held is None:
         return None
-    found = input_hash(decided.table, signer)
+    digest = input_hash(decided.table, signer)
     decided.table.require(output.held)
     if not output.held.sure:
         now, read = decided.table.n_rows(), decided.n + decided.incomplete
         if now != read:
             raise changed(read, now)
-    return found
+    return digest
 
 
 def _data(decided: Decided, data: Path, form: str) -> EventData:

@@ -87,8 +87,8 @@ def _along_traces(events: EventTable, found: Found, read: Read, *, hours: bool) 
     out, both = [], (read.made, read.seen)
     moment = events.problem.moment
     if events.time is not None and moment is not None and found.shape.time not in CYCLES:
-        told = time_labels(events.time, found.shape.time).cast("timestamp[us]").cast("int64").to_numpy()[events.time.codes]
-        at = list(zip((moment, told), both, strict=True))
+        times = time_labels(events.time, found.shape.time).cast("timestamp[us]").cast("int64").to_numpy()[events.time.codes]
+        at = list(zip((moment, times), both, strict=True))
         if hours:
             begun = (np.bincount(m[a] // UNITS["h"] % 24, minlength=24) for m, (a, _) in at)
             out.append(count_use("trips per hour", "trips by the hour of the day in which they begin", *begun))
@@ -221,14 +221,14 @@ def flows_only(events: EventTable) -> Found:
     every = np.arange(problem.n)
     made = partial(plan_found, problem, problem.shapes[0], ~nothing, every, every)
     flows = flows_of(events, made(nothing, None, None, 0.0, 0))
-    found = made(flows.kept, None, None, 0.0, 0)
-    if found.left_out > most_of(problem.allow, problem.n):
-        share = found.left_out / problem.n
+    outcome = made(flows.kept, None, None, 0.0, 0)
+    if outcome.left_out > most_of(problem.allow, problem.n):
+        share = outcome.left_out / problem.n
         raise InfeasibleError(
             f"{share:.2%} of the trips are of flows that cannot be published, and {problem.allow:.2%} may be left out.",
             hint=f"Allow it: allow: {{suppress: {written(ceil(share * 1e4) / 1e4)}}}; or count between fewer, larger places.",
         )
-    return replace(found, tried=1)
+    return replace(outcome, tried=1)
 
 
 def flows_beside(events: EventTable, found: Found) -> Flows | None:
@@ -271,15 +271,15 @@ def flows_of(events: EventTable, found: Found, read: Read | None = None) -> Flow
     while True:
         added = _sums(flow, extra, len(known))
         more = _needed(flow, who, before != shown + extra, added, ends, k)
-        true, told = _sums(flow, before, len(known)), added + _sums(flow, shown, len(known))
+        true, published = _sums(flow, before, len(known)), added + _sums(flow, shown, len(known))
         if not more.any():
-            more = _tight(true, told, added, ends, k)
+            more = _tight(true, published, added, ends, k)
         if not more.any():
             order = np.argsort(which[: len(made)], kind="stable")
             own = which[: len(made)][order]
             kept = np.zeros(len(made), dtype=np.bool_)
             kept[order] = np.arange(len(own)) - np.searchsorted(own, own) < extra[own]
-            return Flows(true, told, first, last, kept, added)
+            return Flows(true, published, first, last, kept, added)
         extra[more[flow]] = 0
         shown[more[flow] & ~_shared(flow, shown, k, len(known))[flow]] = 0
 
@@ -611,21 +611,25 @@ def earlier_flows(
         days = _days(file, data, steps), _days(place / str(before.data.file), before.data, before.steps)
         if days[0] and days[1] and (days[0][0] > days[1][1] or days[0][1] < days[1][0]):
             verdict: Verdict = "holds"
-            said = "By their published days the two releases have no day in common, so that their flows count different trips."
+            sentence = (
+                "By their published days the two releases have no day in common, so that their flows count different trips."
+            )
         elif _level(steps) != _level(before.steps) or steps.place == CUT:
             verdict = "broken"
-            said = (
+            sentence = (
                 "The two releases publish places at different levels, or each cuts them: a flow between larger places, less the "
             )
-            said += "flows between smaller ones, may tell trips of a few people. Publish the same level, or no flows."
+            sentence += "flows between smaller ones, may tell trips of a few people. Publish the same level, or no flows."
         else:
             verdict = "broken" if small else "warning" if large else "holds"
-            said = (
+            sentence = (
                 f"Of {len(apart):,} flows of both releases, {small:,} differ by fewer than {k} trips or may do so, {large:,} by "
             )
-            said += "more. How many people a difference is due to is not known."
+            sentence += "more. How many people a difference is due to is not known."
         question = "Do the flows of two releases differ by a few people?"
-        out.append(AttackResult(f"flows of an earlier release: {place.name}", question, rate, rate, rate, 0.0, "", verdict, said))
+        out.append(
+            AttackResult(f"flows of an earlier release: {place.name}", question, rate, rate, rate, 0.0, "", verdict, sentence)
+        )
     return out
 
 
@@ -645,10 +649,10 @@ def _days(file: Path, data: EventData, steps: EventSteps) -> tuple[int, int] | N
     if days is None or data.time is None or steps.shift:
         return None
     try:
-        found = [int(np.datetime64(str(t)[:10]).astype("datetime64[D]").astype(np.int64)) for (t,) in rows(file, [data.time])]
+        read = [int(np.datetime64(str(t)[:10]).astype("datetime64[D]").astype(np.int64)) for (t,) in rows(file, [data.time])]
     except ValueError:  # numbers, or times of the day
         return None
-    return min(found), max(found) + days - 1
+    return min(read), max(read) + days - 1
 
 
 def published_places(events: EventTable, found: Found) -> IntArray | None:

@@ -215,12 +215,12 @@ def _count(c: EventCertificate, facts: EventFacts) -> str:
     unmet = [f["sentence"] for f in findings if not f["met"]]
     if unmet or not findings:
         raise VerificationError(f"a requirement is not met: {unmet[0]}." if unmet else "nothing is required.")
-    said = f"counted again: {facts.records:,} records of {facts.traces:,} pseudonyms in the published file"
+    text = f"counted again: {facts.records:,} records of {facts.traces:,} pseudonyms in the published file"
     if c.people is None:
-        return f"{said}; every requirement is met, counted over {counted(c)}"
+        return f"{text}; every requirement is met, counted over {counted(c)}"
     fewest = facts.smallest[1]
     return (
-        f"{said}, where a record as published is shared by as few as {fewest:,} of them. Every requirement is met, counted over "
+        f"{text}, where a record as published is shared by as few as {fewest:,} of them. Every requirement is met, counted over "
         f"{counted(c)}: signed, because the folder does not tell who is behind a pseudonym"
     )
 
@@ -234,22 +234,22 @@ def _uses(place: Path, c: EventCertificate, table: Table | None) -> str:
 
 
 def _uses_of(place: Path, c: EventCertificate, data: Path) -> str:
-    told, trips = recount_uses(data, unit=c.data.unit, time=c.data.time, place=c.data.place, counts=c.data.counts)
+    recounted, trips = recount_uses(data, unit=c.data.unit, time=c.data.time, place=c.data.place, counts=c.data.counts)
     if c.steps.time not in TEXTS_IN_ORDER and time_length(c.steps.time or "") is None:
-        told.pop("trips", None)
-    stated = {u.name: u.after for u in c.uses if u.name in told}
-    wrong = [name for name, after in stated.items() if not equal(after, told[name])]
+        recounted.pop("trips", None)
+    stated = {u.name: u.after for u in c.uses if u.name in recounted}
+    wrong = [name for name, after in stated.items() if not equal(after, recounted[name])]
     if wrong:
         raise VerificationError(f"counting the uses again gives another number of {wrong[0]}.")
-    said = f"counted again in the published file: {', '.join(stated)}"
+    sentence = f"counted again in the published file: {', '.join(stated)}"
     flows = place / f"{FLOWS}{c.data.ending}"
     if not any(f.name == flows.name for f in c.files):
-        return said
+        return sentence
     by_record = header(flows)[:-1] == list(c.data.place)
-    seen = trips if by_record or ("trips" in told and any(u.name == "trips" for u in c.uses)) else None
+    seen = trips if by_record or ("trips" in recounted and any(u.name == "trips" for u in c.uses)) else None
     if [u.after for u in c.uses if u.name == "flows"] != [sum(read_flows(flows).values())]:
         raise VerificationError("counting the file of flows again gives another number of trips.")
-    return f"{said}; {check_flows(flows, seen, fewest_of(c.asked))}"
+    return f"{sentence}; {check_flows(flows, seen, fewest_of(c.asked))}"
 
 
 TEXTS_IN_ORDER = ("exact", "hour", "day", "week", "month", "quarter", "year", "hour of day", "part of day", "weekday and hour")

@@ -69,7 +69,7 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Cl
     policy, _source = count_population(policy.completed(table.schema))
     schema = _apply(policy, table.schema)
     if table.only_aggregates:  # values may be read of the columns that the policy names
-        table = table.with_roles(**{r.value: [n for n, said in schema.roles.items() if said is r] for r in DECIDED})
+        table = table.with_roles(**{r.value: [n for n, role in schema.roles.items() if role is r] for r in DECIDED})
     check_insensitive(ColumnReader(table), policy)
     counts = table.count(
         schema.quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight, progress=progress
@@ -81,7 +81,7 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Cl
     extra: list[Verdict] = [NoDirect().judged(len(named))] if set(policy.direct) - (set(schema.direct) - named) else []
     if policy.rest == "drop":
         extra.append(NoneDropped().judged(len(schema.direct) - len(named)))
-    extra += _undecided(table, schema)
+    extra += _find_undecided(table, schema)
     small = counts.sizes[counts.sizes < policy.smallest_class]
     for r in policy.requirements:
         if isinstance(r, PopulationK):
@@ -95,13 +95,13 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Cl
     return ClassCheckResult(table=table.name, facts=facts, findings=findings, below=below, file=file_of(table))
 
 
-def _undecided(table: Any, schema: Schema) -> list[Verdict]:
+def _find_undecided(table: Any, schema: Schema) -> list[Verdict]:
     """Columns that neither the policy nor the evidence decides about, each with what is known of it."""
     left = [c for c in schema.unclassified if c not in (schema.unit, schema.weight)]
     if table.only_aggregates or not left:
         return [Decided(c, "not looked at: only aggregates are read").judged(1) for c in left]
-    found = found_roles(ColumnReader(table), left)
-    open_ = {n: f for n, f in found.items() if f.role not in (Role.INSENSITIVE, Role.SENSITIVE)}
+    undecided = found_roles(ColumnReader(table), left)
+    open_ = {n: f for n, f in undecided.items() if f.role not in (Role.INSENSITIVE, Role.SENSITIVE)}
     return [Decided(n, why).judged(1) for n, why in role_evidence(open_).items()]
 
 
@@ -127,10 +127,10 @@ def _preset(policy: Policy, judged: Sequence[Verdict]) -> list[Verdict]:
 
 def _columns(table: Any, policy: Policy) -> list[Verdict]:
     """Columns of the table that the list of the preset does not let stay as they are; direct ones are named already."""
-    found = class_columns(table, policy)
+    classed = class_columns(table, policy)
     return [
         StaysOffTheList(name, f"{one.classed.title}; {one.classed.evidence}; {one.why}").judged(1)
-        for name, one in found.items()
+        for name, one in classed.items()
         if one.why and name not in policy.direct
     ]
 

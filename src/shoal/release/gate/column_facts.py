@@ -54,12 +54,12 @@ class ColumnReader:
 
     def of(self, names: Sequence[str]) -> dict[str, ColumnFacts]:
         """The facts of each column, in the order of the names."""
-        found = {name: self._kept[name] for name in names if name in self._kept}
+        kept = {name: self._kept[name] for name in names if name in self._kept}
         for name in names:
-            counted = None if name in found else self._counted(name)
+            counted = None if name in kept else self._counted(name)
             if counted is not None:
-                found[name] = self._keep(name, *counted)
-        left = [name for name in names if name not in found]
+                kept[name] = self._keep(name, *counted)
+        left = [name for name in names if name not in kept]
         together = max(TOGETHER, min(MOST_TOGETHER, CELLS // max(self._table.most_rows(), 1))) if left else 1
         for start in range(0, len(left), together):
             some = left[start : start + together]
@@ -68,13 +68,13 @@ class ColumnReader:
                 for i, name in enumerate(some):
                     column = rows.column(i)
                     values, sizes, _ = count_values(column.chunk(0) if column.num_chunks == 1 else column.combine_chunks())
-                    found[name] = self._keep(name, values, sizes, column.null_count)
+                    kept[name] = self._keep(name, values, sizes, column.null_count)
                 continue
             for name, (values, sizes) in self._table.values_of(some).items():
                 missing = int(sizes[-1]) if values.null_count else 0
                 end = len(values) - 1 if values.null_count else len(values)
-                found[name] = self._keep(name, values[:end], sizes[:end], missing)
-        return {name: found[name] for name in names}
+                kept[name] = self._keep(name, values[:end], sizes[:end], missing)
+        return {name: kept[name] for name in names}
 
     def _counted(self, name: str) -> tuple[Any, Any, int] | None:
         """Values, rows of each and rows without one, where the counts hold the column."""

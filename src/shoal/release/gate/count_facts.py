@@ -121,8 +121,8 @@ def _matches(r: PopulationK, facts: Facts, drawn: Drawn) -> int:
     shown, members = facts.records, drawn.records
     if facts.people is not None:
         shown, members = facts.people, drawn.people or facts.people
-    found = matched(facts.k, members, r.population, r.beta * shown / members / drawn.plans)
-    return found if found < r.k else max(r.k, int(float(f"{found:.3g}")) if found > 999 else found)
+    matches = matched(facts.k, members, r.population, r.beta * shown / members / drawn.plans)
+    return matches if matches < r.k else max(r.k, int(float(f"{matches:.3g}")) if matches > 999 else matches)
 
 
 def check_sample(policy: Policy, r: PopulationK, members: int) -> None:
@@ -164,10 +164,10 @@ def count_population(policy: Policy) -> tuple[Policy, str]:
 def _people_stated(file: Path, name: str) -> tuple[int, str]:
     """The people that a fitted population was for, or that the best record of a registry has."""
     try:
-        said = json.loads(file.read_text(encoding="utf-8"))
-        if isinstance(said["population"], int):
-            return said["population"], "a fitted population"
-        (best,) = (record for record in said["records"] if record["id"] == said["best"])
+        content = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(content["population"], int):
+            return content["population"], "a fitted population"
+        (best,) = (record for record in content["records"] if record["id"] == content["best"])
         return int(best["size"]), "a record of a registry"
     except (OSError, ValueError, KeyError, TypeError):
         raise PolicyError(

@@ -78,9 +78,9 @@ def check_insensitive(columns: ColumnReader, policy: Policy) -> None:
     """A preset that asks something of each sensitive column does not stand beside an insensitive one that looks sensitive."""
     if policy.preset is None or not policy.preset.each_sensitive:
         return
-    found = refused_as_sensitive(policy.preset, columns.of(tuple(policy.insensitive)).values())
-    if found:
-        raise looks_sensitive(policy.preset.name, found[0])
+    refused = refused_as_sensitive(policy.preset, columns.of(tuple(policy.insensitive)).values())
+    if refused:
+        raise looks_sensitive(policy.preset.name, refused[0])
 
 
 def looks_sensitive(preset: str, found: Refused) -> RoleError:
@@ -107,15 +107,15 @@ def identifying(facts: ColumnFacts) -> str:
             return f"some of its values are or hold {seen[0].what}"
     if facts.kind in ("float", "decimal") and facts.whole:
         facts = replace(facts, kind="integer", values=[v.partition(".")[0] for v in facts.values])
-    found = find_column(facts)
+    finding = find_column(facts)
     if facts.kind in ("float", "decimal"):
-        named = found.topic == "position" and places_share(facts, NAMED_PLACES) >= PLACED
+        named = finding.topic == "position" and places_share(facts, NAMED_PLACES) >= PLACED
         return "its values are written like exact positions" if named or (opaque(facts.name) and exact_degrees(facts)) else ""
-    if number and found.topic == "key" and rounded(facts):
+    if number and finding.topic == "key" and rounded(facts):
         return ""
-    if found.role is Role.DIRECT and not (number and found.topic == "all_different"):
-        return found.reason
-    if number and found.topic == "all_different" and _numbers_the_rows(facts):
+    if finding.role is Role.DIRECT and not (number and finding.topic == "all_different"):
+        return finding.reason
+    if number and finding.topic == "all_different" and _numbers_the_rows(facts):
         return "it numbers the rows"
     if number and long_numbers(facts):
         return "its values are long numbers of one length, like numbers of people"

@@ -105,12 +105,12 @@ def file_of(table: Any) -> str:
     return ("" if not there else source.name if source.is_absolute() else source.as_posix()).removeprefix("./")
 
 
-def _shown(number: float | None) -> str:
+def _in_words(number: float | None) -> str:
     return "none" if number is None else f"{number:,}" if isinstance(number, int) else written(number)
 
 
 def _line(f: Verdict) -> str:
-    return f"{f.sentence}: asked {_shown(f.requirement.limit)}, found {_shown(f.found)}"
+    return f"{f.sentence}: asked {_in_words(f.requirement.limit)}, found {_in_words(f.found)}"
 
 
 def _text(result: CheckResult) -> str:
@@ -148,7 +148,7 @@ def _sarif(*results: CheckResult) -> str:
         for r in results
         for f in r.findings
     }
-    found = [
+    entries = [
         {
             "ruleId": f.requirement.name,
             "ruleIndex": list(rules).index(f.requirement.name),
@@ -163,7 +163,7 @@ def _sarif(*results: CheckResult) -> str:
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": found}],
+        "runs": [{"tool": {"driver": driver}, "results": entries}],
     }
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 
@@ -179,7 +179,7 @@ def _location(result: CheckResult) -> dict[str, Any]:
 def _markdown(result: CheckResult) -> str:
     head = "### Shoal: requirements met" if result.met else "### Shoal: requirements not met"
     lines: Sequence[str] = [
-        f"| {'yes' if f.met else '**no**'} | {_cell(f.sentence)} | {_shown(f.requirement.limit)} | {_shown(f.found)} |"
+        f"| {'yes' if f.met else '**no**'} | {_cell(f.sentence)} | {_in_words(f.requirement.limit)} | {_in_words(f.found)} |"
         for f in result.findings
     ]
     return (

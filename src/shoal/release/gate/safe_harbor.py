@@ -104,19 +104,19 @@ class Published:
 
 def published(source: Any, names: Sequence[str], known: FileColumns | None = None) -> Published:
     """Facts about every column of a written file, or of a table of a database; columns that are ``known`` are not read again."""
-    counted = {name: found for name in names if known is not None and (found := known.texts(name)) is not None}
+    counted = {name: texts for name in names if known is not None and (texts := known.texts(name)) is not None}
     left = [name for name in names if name not in counted]
     batches = (read.batches(source, left) if isinstance(source, Path) else source.scan(left)) if left else ()
     counted.update({name: Counter() for name in left})
     for batch in batches:
         for i, name in enumerate(left):
-            found = canonical_text(batch.column(i)).value_counts()
-            counted[name].update(dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True)))
+            texts = canonical_text(batch.column(i)).value_counts()
+            counted[name].update(dict(zip(texts.field(0).to_pylist(), texts.field(1).to_pylist(), strict=True)))
     labels = value_labels(source) if isinstance(source, Path) else {}
-    return Published({name: _facts(name, _labelled(counted[name], labels.get(name, {}))) for name in names}, source)
+    return Published({name: _facts(name, _label_values(counted[name], labels.get(name, {}))) for name in names}, source)
 
 
-def _labelled(counted: Counter[str | None], labels: Mapping[float, str]) -> Counter[str | None]:
+def _label_values(counted: Counter[str | None], labels: Mapping[float, str]) -> Counter[str | None]:
     """Values as a reader sees them: by their labels, where a statistics file has some."""
     if not labels:
         return counted
@@ -151,11 +151,11 @@ def _kind(values: list[str]) -> tuple[str, list[str]]:
 
 def last_year(date: str, columns: Iterable[tuple[ColumnFacts, Classed]]) -> int:
     """The year in which ages count: that of the release, or the last that a column of dates tells."""
-    found = [int(date[:4])]
+    years = [int(date[:4])]
     for facts, classed in columns:
         if classed.kind in ("date", "year", "birth"):
-            found += [int(y) for v in facts.values for y in _YEARS.findall(v)]
-    return max(found)
+            years += [int(y) for v in facts.values for y in _YEARS.findall(v)]
+    return max(years)
 
 
 @dataclass(frozen=True)
@@ -194,9 +194,9 @@ def refused_as_sensitive(rule: Preset, columns: Iterable[ColumnFacts]) -> tuple[
         return ()
     out = []
     for facts in columns:
-        found = find_column(facts)
-        if found.role is Role.SENSITIVE and found.confidence >= SURE:
-            out.append(Refused(facts.name, found.reason))
+        finding = find_column(facts)
+        if finding.role is Role.SENSITIVE and finding.confidence >= SURE:
+            out.append(Refused(facts.name, finding.reason))
     return tuple(out)
 
 

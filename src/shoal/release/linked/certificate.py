@@ -131,12 +131,12 @@ def verdict(certificate: LinkedCertificate) -> str:
     known = certificate.known
     what = "all their rows" if known is None else "any one of their rows" if known == 1 else f"any {known} of their rows"
     rows = sum(t.records for t in certificate.tables)
-    said = (
+    sentence = (
         f"Everyone is alike with at least {certificate.k - 1:,} others by what the person table and {what} in the linked tables "
         f"say together ({quasi}). {certificate.after.people:,} people with {rows:,} rows in {len(certificate.tables)} tables; "
         f"{certificate.left_out:,} people were left out."
     )
     orphans = sum(t.orphans + t.unnamed for t in certificate.tables)
-    said += f" {orphans:,} rows belonged to nobody of the person table and were left out." if orphans else ""
-    said += f" {certificate.objections.sentence}" if certificate.objections else ""
-    return said if certificate.format == LINKED_FORMATS[0] else said + strongest_sentence(certificate.attacks)
+    sentence += f" {orphans:,} rows belonged to nobody of the person table and were left out." if orphans else ""
+    sentence += f" {certificate.objections.sentence}" if certificate.objections else ""
+    return sentence if certificate.format == LINKED_FORMATS[0] else sentence + strongest_sentence(certificate.attacks)

@@ -90,7 +90,7 @@ class Family:
 
 def gather(policy: LinkedPolicy, exclude: str | Path | Iterable[Any] | None = None) -> Family:
     """Open every table, leave out who is not to be in it, and count by person."""
-    opened, own = _opened(policy)
+    opened, own = _open_tables(policy)
     together = hold_together(opened)
     opened, held = [t for t, _ in together], tuple(h for _, h in together)
     keys = [_keys(table, t) for table, t in zip(opened, policy.tables, strict=True)]
@@ -105,12 +105,12 @@ def gather(policy: LinkedPolicy, exclude: str | Path | Iterable[Any] | None = No
     if not known:
         raise DataError("nobody is left in the person table.", hint="Check the table and the list of people to leave out.")
     parts = []
-    for table, linked, found, out in zip(opened, policy.tables, keys, gone, strict=True):
-        orphans = {i: n for i, n in found.rows.items() if i not in known and i not in out}
-        _check_orphans(policy, linked, orphans, found.unnamed)
-        left = [*orphans, *(i for i in out if i in found.rows)]
-        rest = without(table, left, linked.key, unnamed=False)[0] if left or found.unnamed else table
-        parts.append((rest, linked, found, sum(orphans.values())))
+    for table, linked, sizes, out in zip(opened, policy.tables, keys, gone, strict=True):
+        orphans = {i: n for i, n in sizes.rows.items() if i not in known and i not in out}
+        _check_orphans(policy, linked, orphans, sizes.unnamed)
+        left = [*orphans, *(i for i in out if i in sizes.rows)]
+        rest = without(table, left, linked.key, unnamed=False)[0] if left or sizes.unnamed else table
+        parts.append((rest, linked, sizes, sum(orphans.values())))
     ids = tuple(sorted(known))
     place = {text: i for i, text in enumerate(ids)}
     made = tuple(_part(*p, place) for p in parts)
@@ -125,7 +125,7 @@ class _Keys:
     unnamed: int
 
 
-def _opened(policy: LinkedPolicy) -> tuple[list[Table], tuple[Table, ...]]:
+def _open_tables(policy: LinkedPolicy) -> tuple[list[Table], tuple[Table, ...]]:
     """The tables, those of one database over one connection; and which of them were opened here."""
     out: list[Table] = []
     own: list[Table] = []
@@ -149,9 +149,9 @@ def _opened(policy: LinkedPolicy) -> tuple[list[Table], tuple[Table, ...]]:
 
 def _keys(table: Table, linked: LinkedTable) -> _Keys:
     values, sizes = table.without_unit().values(linked.key)
-    found = dict(zip(canonical_text(values).to_pylist(), np.asarray(sizes).tolist(), strict=True))
-    unnamed = found.pop(None, 0)
-    return _Keys(found, int(unnamed))
+    keys = dict(zip(canonical_text(values).to_pylist(), np.asarray(sizes).tolist(), strict=True))
+    unnamed = keys.pop(None, 0)
+    return _Keys(keys, int(unnamed))
 
 
 def _one_row_each(policy: LinkedPolicy, person: _Keys) -> None:
@@ -168,27 +168,27 @@ def _one_row_each(policy: LinkedPolicy, person: _Keys) -> None:
 def _check_orphans(policy: LinkedPolicy, linked: LinkedTable, orphans: Mapping[str, int], unnamed: int) -> None:
     if policy.orphans == "drop" or (not orphans and not unnamed):
         return
-    said = []
+    problems = []
     if orphans:
         rows, person = sum(orphans.values()), policy.tables[0].name
-        said.append(f"{rows:,} rows of table '{linked.name}' belong to {len(orphans):,} people who are not in '{person}'")
+        problems.append(f"{rows:,} rows of table '{linked.name}' belong to {len(orphans):,} people who are not in '{person}'")
     if unnamed:
-        said.append(f"{unnamed:,} rows of table '{linked.name}' have no '{linked.key}'")
+        problems.append(f"{unnamed:,} rows of table '{linked.name}' have no '{linked.key}'")
     hint = "Mend the tables, or leave these rows out with 'allow: {orphans: drop}'."
-    raise DataError(f"{' and '.join(said)}.", hint=hint, column=linked.key)
+    raise DataError(f"{' and '.join(problems)}.", hint=hint, column=linked.key)
 
 
 def _objections(policy: LinkedPolicy, opened: Sequence[Table], keys: Sequence[_Keys], listed: tuple[str, ...]) -> Excluded:
     """People of the list who are in any of the tables, and their rows."""
-    found: set[int] = set()
+    objections: set[int] = set()
     records = 0
     for table, linked, there in zip(opened, policy.tables, keys, strict=True):
         for text, number in spellings(listed, table.schema[linked.key].kind).items():
             if text in there.rows:
-                found.add(number)
+                objections.add(number)
                 records += there.rows[text]
     unnamed = sum(k.unnamed for k in keys)
-    return Excluded(policy.tables[0].key, len(listed), len(found), records, unnamed)
+    return Excluded(policy.tables[0].key, len(listed), len(objections), records, unnamed)
 
 
 def _part(table: Table, linked: LinkedTable, found: _Keys, orphans: int, place: Mapping[str, int]) -> Part:

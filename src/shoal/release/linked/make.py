@@ -111,8 +111,8 @@ class LinkedRelease:
         """Keep the written release in your private ledger and compare it with the earlier ones there, before :meth:`close`."""
         from shoal.release.earlier.ledger import remember
 
-        self.ledger_file, found = remember(self._published(), self._folder)
-        return found
+        self.ledger_file, entries = remember(self._published(), self._folder)
+        return entries
 
     def _published(self) -> Published:
         from shoal.release.earlier.ledger import Published, joint_groups, nothing_compared
@@ -169,23 +169,23 @@ def _carry_out(
         write_private(key, secrets.token_hex(32))
         for i, (part, levels) in enumerate(zip(family.parts, chosen.levels, strict=True)):
             progress(0.5 + 0.3 * i / len(family.parts), f"writing {part.linked.name}")
-            entry = _written(family, part, levels, chosen, f"file:{key}", stage, ending)
+            entry = _write_table(family, part, levels, chosen, f"file:{key}", stage, ending)
             digest = input_hash(family.sources[i], signer)
             entries.append(replace(entry, snapshot=family.held[i].snapshot, keyed_hash=digest))
     progress(0.85, "counting the written files again")
     for part, held in zip(family.parts, family.held, strict=True):
         require_same(part.prepared, held)
-    found = everybody(files_of(stage, entries))
-    _as_planned(family, chosen, found)
+    counted = everybody(files_of(stage, entries))
+    _as_planned(family, chosen, counted)
     left = None
     if family.objections is not None:
         left = objections(LeftOut(family.parts[0].table, family.listed, family.objections), signer)
-    body = _body(family, chosen, tuple(entries), found, left[0] if left else None, stage)
+    body = _body(family, chosen, tuple(entries), counted, left[0] if left else None, stage)
     body = body.as_read
     return seal(body, render(body), stage, signer), left[1] if left else ""
 
 
-def _written(
+def _write_table(
     family: Family, part: Part, levels: Mapping[str, int], chosen: Chosen, key: str, stage: Path, ending: str
 ) -> LinkedEntry:
     """One table, recoded without the people who are left out."""

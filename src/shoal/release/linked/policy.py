@@ -89,8 +89,8 @@ def _made(asked: dict[str, Any], folder: Path | None) -> LinkedPolicy:
     rules = json.loads(importlib.resources.files("shoal.release.linked").joinpath("linked.schema.json").read_text("utf-8"))
     policy_file.check(plain, rules, rules)
     policy_file.refuse_secrets({n: v for n, v in plain.items() if n not in ("tables", "links")})
-    for name, said in plain["tables"].items():
-        policy_file.refuse_secrets(said["table"], f"tables.{name}.table")
+    for name, settings in plain["tables"].items():
+        policy_file.refuse_secrets(settings["table"], f"tables.{name}.table")
     person, keys = _keys(plain["tables"], plain["links"])
     k = plain["require"]["k"]
     tables = [_table(n, plain["tables"][n], keys[n], k, _place(sources[n], folder), folder) for n in (person, *keys) if n in keys]
@@ -107,8 +107,8 @@ def _made(asked: dict[str, Any], folder: Path | None) -> LinkedPolicy:
 
 
 def _group(asked: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = asked.get(name)
-    return found if isinstance(found, Mapping) else {}
+    group = asked.get(name)
+    return group if isinstance(group, Mapping) else {}
 
 
 def _with_named_sources(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,16 +49,16 @@ def choose(family: Family, progress: Progress = silent) -> Chosen:
     asked = family.policy
     limit = most_of(asked.suppress, family.n)
     top = [{c: _highest(part, c) for c in part.prepared.quasi} for part in family.parts]
-    staying = _allowed(family, top, limit)
+    staying = _allow(family, top, limit)
     if staying is None:
         raise _infeasible(family, top, limit)
     charge = {(i, c): charges(part, c) for i, part in enumerate(family.parts) for c in part.prepared.quasi}
-    ends, best = time.monotonic() + SEARCH_SECONDS, _refined(family, charge, top, limit, None)
+    ends, best = time.monotonic() + SEARCH_SECONDS, _refine(family, charge, top, limit, None)
     for done, first in enumerate(sorted(charge)):
         progress(0.2 + 0.3 * done / len(charge), "searching")
         if time.monotonic() > ends:
             break
-        other = _refined(family, charge, top, limit, first)
+        other = _refine(family, charge, top, limit, first)
         best = other if other.loss < best.loss else best
     if best.loss > asked.loss:
         raise InfeasibleError(
@@ -68,7 +68,7 @@ def choose(family: Family, progress: Progress = silent) -> Chosen:
     return best
 
 
-def _refined(family: Family, charge: Charges, top: Levels, limit: int, first: Place | None) -> Chosen:
+def _refine(family: Family, charge: Charges, top: Levels, limit: int, first: Place | None) -> Chosen:
     """From the coarsest levels downwards; ``first`` is a column that is refined before all others."""
     levels = [dict(at) for at in top]
     staying = np.ones(family.n, dtype=np.bool_)
@@ -78,12 +78,12 @@ def _refined(family: Family, charge: Charges, top: Levels, limit: int, first: Pl
         gain = {(i, c): _weight(family, i, c) * np.diff(charge[i, c])[levels[i][c] - 1] for i, c in left}
         i, column = first if first in left and first is not None else max(sorted(left), key=lambda place: gain[place])
         levels[i][column] -= 1
-        found = _allowed(family, levels, limit)
-        if found is None:
+        allowed = _allow(family, levels, limit)
+        if allowed is None:
             levels[i][column] += 1
             left.discard((i, column))
             continue
-        staying, moved = found, True
+        staying, moved = allowed, True
         if levels[i][column] == _lowest(family.parts[i], column):
             left.discard((i, column))
     if not moved:
@@ -95,10 +95,10 @@ def _weight(family: Family, part: int, column: str) -> float:
     return family.parts[part].prepared.policy.quasi[column].weight
 
 
-def _allowed(family: Family, levels: Levels, limit: int) -> Mask | None:
+def _allow(family: Family, levels: Levels, limit: int) -> Mask | None:
     """Who stays, where that is enough people."""
-    found = stays(family, levels, family.policy.k, family.policy.known, most=limit)
-    return found if found.any() and int((~found).sum()) <= limit else None
+    allowed = stays(family, levels, family.policy.k, family.policy.known, most=limit)
+    return allowed if allowed.any() and int((~allowed).sum()) <= limit else None
 
 
 def _highest(part: Part, column: str) -> int:
@@ -161,10 +161,10 @@ def _infeasible(family: Family, levels: Levels, limit: int) -> InfeasibleError:
 
 def _fits(family: Family, levels: Levels, known: int, limit: int) -> bool:
     try:
-        found = stays(family, levels, family.policy.k, known, most=limit)
+        allowed = stays(family, levels, family.policy.k, known, most=limit)
     except UsageError:  # too many choices to look at
         return False
-    return bool(found.any()) and int((~found).sum()) <= limit
+    return bool(allowed.any()) and int((~allowed).sum()) <= limit
 
 
 def _best_k(family: Family, levels: Levels, limit: int) -> int:
@@ -176,8 +176,8 @@ def _best_k(family: Family, levels: Levels, limit: int) -> int:
     low, high = 1, asked.k - 1
     while low < high:
         middle = (low + high + 1) // 2
-        found = stays(family, levels, middle, asked.known, most=limit)
-        enough = found.any() and int((~found).sum()) <= limit
+        allowed = stays(family, levels, middle, asked.known, most=limit)
+        enough = allowed.any() and int((~allowed).sum()) <= limit
         low, high = (middle, high) if enough else (low, middle - 1)
     return low
 
@@ -265,7 +265,7 @@ class _Rows:
         """For each person who stays: the fewest staying people whom one of her choices of at most ``most`` rows fits."""
         people = np.flatnonzero(staying)
         group, fewest = self.attributes[people], np.zeros(len(staying), dtype=np.int64)
-        group, support = _counted(group)
+        group, support = _count_keys(group)
         fewest[people] = support
         last = self.start[people] - 1
         width = (int(self.item.max(initial=0)) + 1) * most
@@ -282,13 +282,13 @@ class _Rows:
             base, row = base[fits], row[fits]
             if not len(base):
                 break
-            group, support = _counted(group[base] * width + self.item[row] * most + self.copy[row])
+            group, support = _count_keys(group[base] * width + self.item[row] * most + self.copy[row])
             people, last = people[base], row
             np.minimum.at(fewest, people, support)
         return fewest
 
 
-def _counted(keys: IntArray) -> tuple[IntArray, IntArray]:
+def _count_keys(keys: IntArray) -> tuple[IntArray, IntArray]:
     """Number of the key of each entry, and how many entries have it."""
     _, number, sizes = np.unique(keys, return_inverse=True, return_counts=True)
     return number.ravel().astype(np.int64), sizes[number.ravel()].astype(np.int64)

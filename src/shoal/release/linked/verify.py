@@ -55,10 +55,10 @@ class LinkedClaim(Claim[LinkedCertificate]):
 
     @staticmethod
     def read(path: Path) -> LinkedCertificate:
-        found = read_linked(path)
-        if found is None:
+        certificate = read_linked(path)
+        if certificate is None:
             raise TamperError("this is not a certificate of linked tables.")
-        return found
+        return certificate
 
     def files(self) -> str:
         names = [f.name for f in self.certificate.files]
@@ -121,13 +121,13 @@ def _count(place: Path, certificate: LinkedCertificate) -> str:
             raise TamperError(f"table '{table.name}' has other columns than the certificate names.")
         check_records(place / table.file, table.records)
     files = files_of(place, certificate.tables)
-    found: Everybody = everybody(files)
-    if [t.records for t in certificate.tables] != list(found.records):
+    counted: Everybody = everybody(files)
+    if [t.records for t in certificate.tables] != list(counted.records):
         raise VerificationError("counting the data again gives other numbers of rows.")
-    after = numbers(found.sharing(certificate.known))
+    after = numbers(counted.sharing(certificate.known))
     if sign.canonical(plain(after)) != sign.canonical(plain(certificate.after)):
         raise VerificationError("counting the data again gives other numbers of people.")
-    again = attacks(found, files, [t.name for t in certificate.tables], certificate.asked, certificate.known)
+    again = attacks(counted, files, [t.name for t in certificate.tables], certificate.asked, certificate.known)
     if sign.canonical(plain(again)) != sign.canonical(plain(certificate.attacks)):
         raise VerificationError("the attacks, tried again, come out differently.")
     if any(a.verdict == "broken" for a in again):
@@ -156,14 +156,14 @@ MANY_ROWS = 400
 
 def attacks(found: Everybody, files: Sequence[File], names: Sequence[str], k: int, known: int | None) -> tuple[AttackResult, ...]:
     """Singling out by known rows, and what all people who look alike have in common; worst first."""
-    out = [_singling(found, s, k, known) for s in _tried(found, known)]
+    out = [_singling(found, s, k, known) for s in _list_tried(found, known)]
     groups = _groups(found, known)
     for (table, column), values in sorted(found.sensitive.items()):
         out.append(_common(found, groups, values, f"{names[table]}.{column}"))
     return tuple(worst_first(out))
 
 
-def _tried(found: Everybody, known: int | None) -> list[int | None]:
+def _list_tried(found: Everybody, known: int | None) -> list[int | None]:
     longest = max((len(r) for r in found.rows.values()), default=0)
     most = 0 if known is None else known if longest > MANY_ROWS else max(known, MOST_KNOWN)
     return [*range(min(most, longest) + 1), None]  # where all rows are covered, every choice of them is
@@ -177,10 +177,10 @@ def _singling(found: Everybody, known: int | None, k: int, claimed: int | None) 
     verdict: Verdict = "broken" if short and covered else "warning" if short else "holds"
     what = "all rows" if known is None else "no row" if known == 0 else f"{known} row{'s' if known > 1 else ''}"
     question = f"Who is among fewer than {k} for someone who knows a person's attributes and {what} of the other tables?"
-    said = f"{short:,} of {found.people:,} people are among fewer than {k}; the smallest group holds {smallest:,}."
-    said += "" if covered else " The release claims nothing about an attacker who knows so much."
+    sentence = f"{short:,} of {found.people:,} people are among fewer than {k}; the smallest group holds {smallest:,}."
+    sentence += "" if covered else " The release claims nothing about an attacker who knows so much."
     claim, worst = 0.0 if covered else None, f"smallest group {smallest:,}"
-    return AttackResult(f"known records: {what}", question, rate, rate, rate, claim, worst, verdict, said)
+    return AttackResult(f"known records: {what}", question, rate, rate, rate, claim, worst, verdict, sentence)
 
 
 def _groups(found: Everybody, known: int | None) -> dict[Any, list[Any]]:
@@ -198,7 +198,7 @@ def _common(found: Everybody, groups: dict[Any, list[Any]], values: dict[Any, se
         shared = set.intersection(*(values.get(p, set()) for p in members)) - {None}
         exposed += len(members) if shared else 0
     rate = exposed / found.people
-    said = f"{exposed:,} of {found.people:,} people are in groups where everybody has a value of '{name}' in common."
-    said = said if exposed else f"No group has a value of '{name}' that everybody in it has."
+    sentence = f"{exposed:,} of {found.people:,} people are in groups where everybody has a value of '{name}' in common."
+    sentence = sentence if exposed else f"No group has a value of '{name}' that everybody in it has."
     question = f"Whose value of '{name}' is known as soon as the group is known?"
-    return AttackResult(f"homogeneity: {name}", question, rate, rate, rate, None, "", "warning" if exposed else "holds", said)
+    return AttackResult(f"homogeneity: {name}", question, rate, rate, rate, None, "", "warning" if exposed else "holds", sentence)

@@ -92,7 +92,7 @@ def run_attacks(
         source = prepared.table.neighbour(str(before.data.table)) if there else place / str(before.data.file)
         old = published_table(FileColumns(source), before.after.records, before.data.columns)
         if table is not None and old is not None:
-            further.append(joined_records(table, old, _unchanged(prepared, before)))
+            further.append(joined_records(table, old, _unchanged_columns(prepared, before)))
         else:
             further.append(AttackResult.not_run("intersection: joined records", f"a file has more than {MOST_ROWS:,} records"))
     tell(progress, 1.0, further)
@@ -110,17 +110,17 @@ def _refuse_broken(prepared: Prepared, results: list[AttackResult]) -> None:
             hint=HINTS.get(broken[0].name, HINTS.get(broken[0].name.split(":")[0], "Use coarser levels.")),
             attacks=tuple(broken),
         )
-    told = tells(results) if prepared.policy.hardened else None
-    if told is not None:
+    telling = tells(results) if prepared.policy.hardened else None
+    if telling is not None:
         raise VerificationError(
-            f"the policy asks for a hardened release, but {told.name} succeeds at {written(told.rate or 0.0, 3)}. "
+            f"the policy asks for a hardened release, but {telling.name} succeeds at {written(telling.rate or 0.0, 3)}. "
             "Nothing was released.",
             hint="Let a plan be searched (method: lattice, without --plan), or leave 'hardened' out.",
-            attacks=(told,),
+            attacks=(telling,),
         )
 
 
-def _unchanged(prepared: Prepared, before: Certificate) -> list[str]:
+def _unchanged_columns(prepared: Prepared, before: Certificate) -> list[str]:
     """Columns that both releases publish as they were."""
     old = before.with_treatment("retained", "sensitive", "insensitive")
     return [c for c in (*prepared.policy.sensitive, *prepared.policy.insensitive) if c in old]

@@ -247,8 +247,8 @@ def _to_table(prepared: Prepared, decision: Decision, name: str, counted: Counte
     prepared.table.recode(decision.plan, f"::{name}", kept=decision.kept, class_map=decision.class_map)
     made = prepared.table.neighbour(name)
     levels = recursive_levels(prepared.policy.requirements)
-    found: Facts = database.facts_of_table(made, data.quasi, data.sensitive, data.unit, levels, prepared.orders)
-    if not alike(found.to_json(), counted.facts.to_json()):
+    facts: Facts = database.facts_of_table(made, data.quasi, data.sensitive, data.unit, levels, prepared.orders)
+    if not alike(facts.to_json(), counted.facts.to_json()):
         raise VerificationError(
             f"table '{name}' was written but does not hold what was planned.",
             hint="It was dropped. Run it again when nobody writes to the table.",

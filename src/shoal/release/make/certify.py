@@ -86,13 +86,13 @@ def _read_and_added_up(table: Table, secret: bytes) -> tuple[int, int]:
     total = rows = 0
     for batch in table.scan():
         texts = [canonical_text(batch.column(i)) for i in range(batch.num_columns)]
-        for line in pc.binary_join_element_wise(*[_spelled(t) for t in texts], "\x1f").to_pylist():
+        for line in pc.binary_join_element_wise(*[_spell(t) for t in texts], "\x1f").to_pylist():
             total += int.from_bytes(hmac.digest(secret, line.encode("utf-8"), "sha256"), "big")
         rows += batch.num_rows
     return rows, total
 
 
-def _spelled(texts: Any) -> Any:
+def _spell(texts: Any) -> Any:
     """Each text with its length before it, so that neighbours cannot be mistaken; ``n`` for a missing one."""
     plain = texts.cast(pa.string())
     given = pc.binary_join_element_wise("v", pc.utf8_length(plain).cast(pa.string()), ":", plain, "")
@@ -101,7 +101,7 @@ def _spelled(texts: Any) -> Any:
 
 def published_plan(prepared: Prepared, decision: Decision) -> Plan:
     """The plan of a decision without its seed and without rare values; the same steps where nothing is left out."""
-    steps = tuple(_pruned(s, prepared, decision) if isinstance(s, MapValues) else s for s in decision.plan.steps)
+    steps = tuple(_prune(s, prepared, decision) if isinstance(s, MapValues) else s for s in decision.plan.steps)
     return replace(decision.plan, steps=steps).without_seed()
 
 
@@ -110,7 +110,7 @@ def leaves_out(prepared: Prepared, decision: Decision) -> bool:
     return published_plan(prepared, decision).steps != decision.plan.steps
 
 
-def _pruned(step: MapValues, prepared: Prepared, decision: Decision) -> Step:
+def _prune(step: MapValues, prepared: Prepared, decision: Decision) -> Step:
     if step.column not in prepared.base.columns:
         return step
     common = _common(prepared, decision, step.column)
@@ -133,10 +133,10 @@ def _common(prepared: Prepared, decision: Decision, column: str) -> set[str | fl
     j = prepared.base.column(column)
     counts = _people_with(prepared, decision, j)
     if prepared.coarser is not None and prepared.coarser.levels[column]:
-        counts = rare_in_groups(prepared.coarser, prepared.hierarchies[column], column, _gone(prepared, decision, j))
+        counts = rare_in_groups(prepared.coarser, prepared.hierarchies[column], column, _count_gone(prepared, decision, j))
     texts = canonical_text(prepared.values(column)).to_pylist()
-    found = [t for t, n in zip(texts, counts, strict=True) if n >= prepared.policy.cells.minimum]
-    return {*found, *(_number(t) for t in found)} if prepared.schema[column].kind == "float" else set(found)
+    common = [t for t, n in zip(texts, counts, strict=True) if n >= prepared.policy.cells.minimum]
+    return {*common, *(_number(t) for t in common)} if prepared.schema[column].kind == "float" else set(common)
 
 
 def _people_with(prepared: Prepared, decision: Decision, j: int) -> npt.NDArray[np.int64]:
@@ -153,7 +153,7 @@ def _people_with(prepared: Prepared, decision: Decision, j: int) -> npt.NDArray[
     return (prepared.members(base.columns[j]) - gone.astype(np.int64))[1:]
 
 
-def _gone(prepared: Prepared, decision: Decision, j: int) -> npt.NDArray[np.int64]:
+def _count_gone(prepared: Prepared, decision: Decision, j: int) -> npt.NDArray[np.int64]:
     """Records left out, by group of the level at which the j-th quasi-identifier was counted."""
     name, gone = prepared.base.columns[j], ~decision.stays
     codes = at_level(prepared, prepared.base, name, prepared.lowest(name))[0]
@@ -180,21 +180,21 @@ def run_analyses(prepared: Prepared, data: Path, *, complete: bool) -> tuple[Ana
         return tuple(Analysis(analysis_title(a), "not computed: too many records", "", "", a) for a in asked)
     there = [c for c in wanted if c in logical(header(data), prepared.schema.names)]
     before, after = texts_of(prepared.table.scan(wanted), wanted), texts_of(batches(data, there), there)
-    return tuple(_compared(a, before, after, complete) for a in asked)
+    return tuple(_compare(a, before, after, complete) for a in asked)
 
 
-def _compared(asked: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any], complete: bool) -> Analysis:
+def _compare(asked: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any], complete: bool) -> Analysis:
     title = analysis_title(asked)
     if any(c not in after for c in analysed_columns(asked)):
         return Analysis(title, "", "", "a column is not published", asked)
     try:
-        found = compared(asked, before, after)
+        compare = compared(asked, before, after)
     except DataError:
         return Analysis(title, "", "", "cannot be computed from the published values", asked)
     if not complete:
-        return Analysis(title, "not shown: records were left out", "", f"{_range(found.change)} ({found.measure})", asked)
-    shown = "" if found.before is None else written(found.before, 3)
-    return Analysis(title, shown, "", f"{written(found.change, 2)} ({found.measure})", asked)
+        return Analysis(title, "not shown: records were left out", "", f"{_range(compare.change)} ({compare.measure})", asked)
+    shown = "" if compare.before is None else written(compare.before, 3)
+    return Analysis(title, shown, "", f"{written(compare.change, 2)} ({compare.measure})", asked)
 
 
 def _range(change: float) -> str:

@@ -47,13 +47,13 @@ def count_again(prepared: Prepared, decision: Decision, data: Path, done: Recode
     unit = published_unit(prepared, decision.plan)
     if prepared.sampled is None and done.records_in != prepared.base.n_records:
         raise changed(prepared.base.n_records, done.records_in)
-    found = _counted(prepared, decision, data, unit)
-    if found.facts.records != done.records_out:
+    facts = _count(prepared, decision, data, unit)
+    if facts.facts.records != done.records_out:
         raise VerificationError("the written file has another number of records than the engine said; nothing was released.")
     if seen is not None:
-        seen.require_same(found.facts)
+        seen.require_same(facts.facts)
     check_suppressed(done.suppressed, done.records_in - done.unsampled, prepared.policy.suppress)
-    return found
+    return facts
 
 
 def require_same(prepared: Prepared, held: Held) -> None:
@@ -73,8 +73,8 @@ def require_same(prepared: Prepared, held: Held) -> None:
 def _same_classes(now: ClassCounts, was: ClassCounts) -> bool:
     numbers: list[tuple[Any, Any]] = [(now.sizes, was.sizes), *zip(now.codes, was.codes, strict=True)]
     for name, inside in was.sensitive.items():
-        found = now.sensitive[name]
-        numbers += [(found.classes, inside.classes), (found.values, inside.values), (found.counts, inside.counts)]
+        again = now.sensitive[name]
+        numbers += [(again.classes, inside.classes), (again.values, inside.values), (again.counts, inside.counts)]
     values = all(a.equals(b) for a, b in zip(now.categories, was.categories, strict=True))
     return values and all(np.array_equal(a, b) for a, b in numbers)
 
@@ -92,12 +92,12 @@ def count_people(prepared: Prepared, decision: Decision, stage: Path, found: Cou
     try:
         data = hidden / "data.parquet"
         remove_passing(recode(prepared, decision, data, keep_unit=True), data)
-        return _counted(prepared, decision, data, policy.unit)
+        return _count(prepared, decision, data, policy.unit)
     finally:
         shutil.rmtree(hidden)
 
 
-def _counted(prepared: Prepared, decision: Decision, data: Path, unit: str | None) -> Counted:
+def _count(prepared: Prepared, decision: Decision, data: Path, unit: str | None) -> Counted:
     asked = prepared.policy.requirements
     before = digest_of_data(data)
     facts = recount(
@@ -148,11 +148,11 @@ def _offer(unmet: Sequence[Verdict]) -> str:
 
 def _beyond(verdict: Verdict) -> float:
     """The number found, rounded to the side on which it is met."""
-    found = float(verdict.found or 0)
-    if found == round(found):
-        return found
-    step = 10.0 ** (math.floor(math.log10(abs(found))) - 3) if found else 1.0
-    return (math.floor(found / step) if verdict.requirement.sign == ">=" else math.ceil(found / step)) * step
+    value = float(verdict.found or 0)
+    if value == round(value):
+        return value
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - 3) if value else 1.0
+    return (math.floor(value / step) if verdict.requirement.sign == ">=" else math.ceil(value / step)) * step
 
 
 def check_suppressed(suppressed: int, records: int, share: float) -> None:

@@ -104,8 +104,8 @@ def _categories(values: Any) -> Any:
 
 
 def _positions(values: Any, categories: Any) -> Any:
-    found = pc.index_in(values, categories)
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    places = pc.index_in(values, categories)
+    return places.combine_chunks() if isinstance(places, pa.ChunkedArray) else places
 
 
 def _order(plan: Plan, schema: Schema, name: str) -> Sequence[str]:

@@ -45,9 +45,9 @@ def known_share(prepared: Prepared, decision: Decision, known: Known | None) -> 
 
 def known_part(counted: KnownColumns) -> Known:
     """A count of known columns as a certificate states it."""
-    worst, found = counted.worst()
+    worst, columns = counted.worst()
     names = tuple(c[0] for c in counted.found if len(c) == 1)
-    return Known(worst if found else (), found, counted.people, counted.all_columns, names, counted.left_out)
+    return Known(worst if columns else (), columns, counted.people, counted.all_columns, names, counted.left_out)
 
 
 def count_sets(file: FileColumns, names: Sequence[str], unit: str | None) -> KnownColumns:
@@ -82,7 +82,7 @@ def _counted_before(prepared: Prepared, decision: Decision) -> dict[str, KnownCo
     """What a few columns find in the data that this decision would write: "people", where there is a column for them, and
     "records" where that is not published. Nothing if it was not counted."""
     unit = prepared.policy.unit
-    units = {"people": unit} if unit else {}
+    units: dict[str, str | None] = {"people": unit} if unit else {}
     units |= {} if published_unit(prepared, decision.plan) else {"records": None}
     with scratch() as place:
         done = recode(prepared, decision, place / "data.parquet", keep_unit=unit is not None)
@@ -100,14 +100,14 @@ def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> dic
     every = _counted_before(prepared, decision)
     out: dict[str, str] = {}
     for who, counted in every.items():
-        for worst, found in sorted(counted.found.items(), key=lambda s: (-s[1], len(s[0]), s[0])):
+        for worst, columns in sorted(counted.found.items(), key=lambda s: (-s[1], len(s[0]), s[0])):
             free = [c for c in worst if c not in prepared.quasi]
-            if counted.share(found) <= limit:
+            if counted.share(columns) <= limit:
                 break
             if not free or any(c in out for c in worst):
                 continue
             column = max(free, key=lambda c: (counted.found[c,], c))
             others = [f"'{c}'" for c in worst if c != column]
             beside = f"with {' and '.join(others)} " if others else ""
-            out[column] = f"{beside}it finds {100 * counted.share(found):.0f} % of the {who}"
+            out[column] = f"{beside}it finds {100 * counted.share(columns):.0f} % of the {who}"
     return out if every else None

@@ -135,11 +135,11 @@ def rescue(place: Path) -> None:
 
 def _reunite(left: Path, place: Path) -> None:
     """Find the release that a seed belongs to, by the commitment in its certificate."""
-    for found in place.glob(f"*/{NAME}"):
+    for file in place.glob(f"*/{NAME}"):
         with contextlib.suppress(OSError, TamperError, UnreadableError):
-            made = read_event_certificate(found) if is_of_events(found.parent) else read_certificate(found)
+            made = read_event_certificate(file) if is_of_events(file.parent) else read_certificate(file)
             if fits(read(left), made.plan):
-                settle(left, place_of(found.parent))
+                settle(left, place_of(file.parent))
                 return
 
 
@@ -188,9 +188,9 @@ def objections(left: LeftOut | None, signer: Signer) -> tuple[Objections, str] |
     if left is None:
         return None
     salt = signer.keyed_hash([i.encode() + b"\n" for i in sorted(left.ids)], purpose="objections")
-    told = left.told
+    left_out = left.told
     bound = commitment(left.ids, salt)
-    return Objections(**vars(told), commitment=bound), salt
+    return Objections(**vars(left_out), commitment=bound), salt
 
 
 def check_list(stated: Objections, listed: str | Path | Iterable[Any], private: str | Path) -> str:

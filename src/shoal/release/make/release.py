@@ -99,9 +99,9 @@ class Release:
         if self._work is None or self._output.to_table is not None:
             return ()
         prepared, plan = self.prepared, self.plan
-        told = tuple(sentence for step in plan.steps for sentence in step.told(prepared.base.n_records))
+        sentences = tuple(sentence for step in plan.steps for sentence in step.told(prepared.base.n_records))
         lost = prepared.table.not_kept(plan, f"data.{ending(self._output.format)}")
-        return tuple(re.sub(r"(l[ae][bv]els: those of .*) left out\.$", rf"\1 in {codebook.NAME}.", s) for s in lost) + told
+        return tuple(re.sub(r"(l[ae][bv]els: those of .*) left out\.$", rf"\1 in {codebook.NAME}.", s) for s in lost) + sentences
 
     @property
     def k(self) -> int:
@@ -170,8 +170,8 @@ class Release:
         """
         from shoal.release.earlier.ledger import remember
 
-        self.ledger_file, found = remember(self._published(), self._folder)
-        return found
+        self.ledger_file, entries = remember(self._published(), self._folder)
+        return entries
 
     def _published(self) -> Published | None:
         """What it shows of the original values; None if it was counted at coarser values."""

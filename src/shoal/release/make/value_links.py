@@ -156,7 +156,7 @@ def links_of(prepared: Prepared, decision: Decision, file: FileColumns, stage: P
         own = dict(zip(wanted, whole_codes(table.select(wanted).to_batches(), len(wanted)), strict=True))
     classes = number_groups([own[n] for n in quasi])[0] if quasi else np.zeros(records, dtype=np.int64)
     own = {**own, **{n: same_profile(own[n], classes) for n in renamed}}
-    columns = {n: Known(n, own[n]) if n not in random else _changed(prepared, n, table) for n in names}
+    columns = {n: Known(n, own[n]) if n not in random else _read_changed(prepared, n, table) for n in names}
     secrets = [_secret(columns[n]) for n in policy.sensitive if n in values]
     return replace(what, classes=classes, columns=tuple(columns.values()), secrets=tuple(s for s in secrets if s))
 
@@ -181,9 +181,9 @@ def linked_dates(prepared: Prepared, decision: Decision, data: Path) -> list[Att
         rows = pa.Table.from_batches(list(batches(data, [step.unit, step.column])))
         who, when = whole_codes(rows.select([0]).to_batches(), 1)[0], numbers_of(rows[1])
         if when is not None:
-            found = intervals_found(who, when, step.column, limit)
-            looked = step.column in prepared.policy.identifying and found is not None and found.verdict == "broken"
-            out += [replace(found, verdict="warning", claimed=None) if looked else found] if found is not None else []
+            intervals = intervals_found(who, when, step.column, limit)
+            looked = step.column in prepared.policy.identifying and intervals is not None and intervals.verdict == "broken"
+            out += [replace(intervals, verdict="warning", claimed=None) if looked else intervals] if intervals is not None else []
     return out
 
 
@@ -246,7 +246,7 @@ def too_much(prepared: Prepared, records: int, columns: int) -> str:
     return ""
 
 
-def _changed(prepared: Prepared, name: str, table: Any) -> Known:
+def _read_changed(prepared: Prepared, name: str, table: Any) -> Known:
     """A column that is changed at random: numbers and dates as numbers, other texts as codes over both sides."""
     before, after = table[f"{_mark(prepared)}{name}"], table[name]
     true, published = numbers_of(before), numbers_of(after)
@@ -333,12 +333,12 @@ def _pairs(prepared: Prepared, decision: Decision, names: Sequence[str], changed
     try:
         with opened(rows, name=prepared.table.name) as table:
             table.recode(plan, hidden / "pairs.parquet", kept=decision.kept, class_map=decision.class_map)
-        found = pq.read_table(hidden / "pairs.parquet")
+        pairs = pq.read_table(hidden / "pairs.parquet")
     finally:
         shutil.rmtree(hidden)
-    if found.num_rows != decision.released.n_records:
+    if pairs.num_rows != decision.released.n_records:
         raise InternalError("the private copy of the release has another number of records.")
-    return found
+    return pairs
 
 
 def check_links(prepared: Prepared, decision: Decision) -> None:

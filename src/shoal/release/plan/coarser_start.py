@@ -58,7 +58,7 @@ class Coarser:
         """What a reader of plan or certificate must know."""
         began = ", ".join(f"{c} at level {n}" for c, n in self.levels.items() if n > self.asked[c])
         return (
-            f"Counting began with {began}: the table has about {_rounded(self.about):,} classes, at most {self.limit:,} "
+            f"Counting began with {began}: the table has about {_round(self.about):,} classes, at most {self.limit:,} "
             "were allowed outside the engine. Finer levels of these columns were not looked at."
         )
 
@@ -83,7 +83,7 @@ def require_coarser(policy: Policy, found: tuple[int, int], *, allowed: bool) ->
     elif not allowed:
         why = "this needs them all: an earlier plan, a comparison with earlier releases or a draft cannot begin coarser"
     if why:
-        raise too_many(f"about {_rounded(found[0]):,} classes", found[1], len(policy.quasi), why)
+        raise too_many(f"about {_round(found[0]):,} classes", found[1], len(policy.quasi), why)
 
 
 def too_many(what: str, limit: int, columns: int, why: str) -> MemoryBudgetError:
@@ -96,17 +96,17 @@ def too_many(what: str, limit: int, columns: int, why: str) -> MemoryBudgetError
 
 def values_of(table: Table, policy: Policy, limit: int) -> tuple[Values, frozenset[str]]:
     """All values of the quasi-identifiers, and the columns that lack some; refused where a column has too many of them."""
-    found, missing = {}, set()
+    shared, missing = {}, set()
     if table.about_classes((), beside=tuple(policy.quasi)) > limit:
         about, name = max((table.about_classes((name,)), name) for name in policy.quasi)
-        why = f"column '{name}' alone has about {_rounded(about):,} different values, whose levels would have to be built"
+        why = f"column '{name}' alone has about {_round(about):,} different values, whose levels would have to be built"
         raise too_many("too many classes", limit, 1, why)
     for name in policy.quasi:
         values, counts = table.values(name)
         lacking = values.null_count > 0  # the missing value comes last
         missing |= {name} if lacking else set()
-        found[name] = (values.slice(0, len(values) - lacking), counts[: len(values) - lacking])
-    return found, frozenset(missing)
+        shared[name] = (values.slice(0, len(values) - lacking), counts[: len(values) - lacking])
+    return shared, frozenset(missing)
 
 
 def began(table: Table, policy: Policy, hierarchies: Mapping[str, Hierarchy], values: Values, missing: frozenset[str],
@@ -172,14 +172,14 @@ def count_at(
     """The classes at ``levels``; in the place of a group stands its first value, which every level above treats alike."""
     steps = _steps(hierarchies, values, levels)
     try:
-        found = table.count(tuple(policy.quasi), through=steps, sensitive=tuple(policy.sensitive), weight=policy.weight)
+        counts = table.count(tuple(policy.quasi), through=steps, sensitive=tuple(policy.sensitive), weight=policy.weight)
     except HierarchyGapError:  # every value was listed
         raise changed() from None
     categories = [
         values[c][0].take(from_numpy(np.array([int(t) for t in k.to_pylist()], dtype=np.int64))) if c in steps else k
-        for c, k in zip(found.columns, found.categories, strict=True)
+        for c, k in zip(counts.columns, counts.categories, strict=True)
     ]
-    return replace(found, categories=tuple(categories))
+    return replace(counts, categories=tuple(categories))
 
 
 def _steps(hierarchies: Mapping[str, Hierarchy], values: Values, levels: Mapping[str, int]) -> dict[str, MapValues]:
@@ -214,6 +214,6 @@ def _beside(policy: Policy) -> Sequence[str]:
     return tuple(c for c in policy.sensitive if c not in policy.quasi)
 
 
-def _rounded(n: int) -> int:
+def _round(n: int) -> int:
     """Two digits: an estimate, and no count of people."""
     return int(float(f"{n:.1e}"))

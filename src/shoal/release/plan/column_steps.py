@@ -89,7 +89,7 @@ def safe_harbor_steps(prepared: Prepared) -> dict[str, Step]:
             continue
         step = None if one.classed.kind in ("remove", "unknown") else _step(prepared, prepared.schema[name], one.classed)
         if step is None and (one.classed.kind == "remove" or name not in policy.quasi):
-            raise _refused(name, one, one.why)
+            raise _refusal(name, one, one.why)
         if step is not None:
             out[name] = step
     return out
@@ -114,7 +114,7 @@ def _step(prepared: Prepared, column: Column, classed: Classed) -> Step | None:
     return step if kept else None
 
 
-def _refused(name: str, one: OnList, why: str) -> PolicyError:
+def _refusal(name: str, one: OnList, why: str) -> PolicyError:
     asks = "removes, but it is not direct" if one.classed.kind == "remove" else "makes coarser, but not in this spelling"
     return PolicyError(
         f"column '{name}' looks like '{one.classed.title}' ({one.classed.evidence}), which the safe-harbor list {asks}: {why}.",

@@ -148,19 +148,21 @@ def _serving(prepared: Prepared, progress: Progress) -> list[tuple[str, Decision
     rules, named = prepared.policy.quasi, prepared.policy.objective.get("counts", ())
     sizes = range(1, min(len(named), len(rules) - 1) + 1) if named else (1,)
     some = (columns for n in sizes for columns in itertools.combinations(named or rules, n))
-    return [("held", d) for d in _held(prepared, progress, ({c: rules[c].min_level or 0 for c in columns} for columns in some))]
+    return [
+        ("held", d) for d in _hold_levels(prepared, progress, ({c: rules[c].min_level or 0 for c in columns} for columns in some))
+    ]
 
 
 def _by_each(
     prepared: Prepared, progress: Progress, cells: int, local: Mapping[str, Policy], found: dict[str, Decision | None]
 ) -> None:
     """Put the plan of each method into ``found``; None where it found none, an error if none did."""
-    one, problem = _tried(lambda: _one_level(prepared, progress, cells=min(cells, FIRST_CELLS)))
+    one, problem = _try_search(lambda: _one_level(prepared, progress, cells=min(cells, FIRST_CELLS)))
     found["lattice"] = one
     known: dict[Hashable, IntArray] = {}
     for name, policy in local.items():
         at = replace(prepared, policy=policy)
-        found[name], wrong = _tried(lambda at=at: local_recoding(at, progress, thorough=cells >= FIRST_CELLS, known=known))  # type: ignore[misc]
+        found[name], wrong = _try_search(lambda at=at: local_recoding(at, progress, thorough=cells >= FIRST_CELLS, known=known))  # type: ignore[misc]
         problem = problem or wrong
     n, columns = prepared.base.n_classes, len(prepared.quasi)
     runs = MIXED // (n * min(n, BLOCK) * columns + MIXED_RUN * max(1, columns - NARROW))
@@ -189,7 +191,7 @@ def _mixed(prepared: Prepared, progress: Progress, runs: int, lost: Collection[s
     pins.sort(key=lambda p: (p[1] % max(1, trees[p[0]].height), trees[p[0]].n_leaves, p[1]))
     best, held = None, dict[str, int]()
     while len(held) < most and pins[:runs]:
-        made = [(d, pin) for pin in pins[:runs] for d in _held(prepared, progress, [{**held, pin[0]: pin[1]}])]
+        made = [(d, pin) for pin in pins[:runs] for d in _hold_levels(prepared, progress, [{**held, pin[0]: pin[1]}])]
         made.sort(key=lambda pair: pair[0].loss)
         if not made or (best is not None and made[0][0].loss >= best.loss):
             break
@@ -200,13 +202,13 @@ def _mixed(prepared: Prepared, progress: Progress, runs: int, lost: Collection[s
     return best
 
 
-def _held(prepared: Prepared, progress: Progress, pins: Iterable[Mapping[str, int]]) -> Iterator[Decision]:
+def _hold_levels(prepared: Prepared, progress: Progress, pins: Iterable[Mapping[str, int]]) -> Iterator[Decision]:
     """The local recoding with these levels for these columns, of each of the pins that has one."""
     policy = replace(prepared.policy, local_cells=prepared.policy.local_cells or "sets")
     for levels in pins:
         held = {c: replace(policy.quasi[c], min_level=level, max_level=level) for c, level in levels.items()}
         at = replace(prepared, policy=replace(policy, quasi={**policy.quasi, **held}))
-        made, _problem = _tried(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
+        made, _problem = _try_search(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
         if made is not None:
             yield made
 
@@ -239,7 +241,7 @@ def _with_larger_classes(prepared: Prepared, progress: Progress) -> Decision | N
 
     for factor in LARGER if prepared.base.n_classes <= MOST_REPEATED else ():
         smallest = factor * max(prepared.policy.smallest_class, 1)
-        made, _problem = _tried(lambda smallest=smallest: local_recoding(prepared, progress, smallest=smallest))  # type: ignore[misc]
+        made, _problem = _try_search(lambda smallest=smallest: local_recoding(prepared, progress, smallest=smallest))  # type: ignore[misc]
         if made is not None and finds_few(prepared, made):
             return with_notes(made, (LARGER_CLASSES.format(smallest),), proven=False)
     return None
@@ -264,7 +266,7 @@ def _local_policies(prepared: Prepared) -> list[tuple[str, Policy]]:
     return [(name, replace(policy, local_cells=cells)) for cells, name in names.items()]
 
 
-def _tried(search: Callable[[], Decision]) -> tuple[Decision | None, RequirementError | None]:
+def _try_search(search: Callable[[], Decision]) -> tuple[Decision | None, RequirementError | None]:
     try:
         return search(), None
     except (InfeasibleError, StoppedError) as error:
@@ -340,11 +342,11 @@ def trade_off(prepared: Prepared, decision: Decision) -> tuple[TradeOff, ...]:
         population=prepared.population,
         people=prepared.people,
     )
-    found = [(int(p.k), float(p.loss)) for p in points if p.loss is not None]
-    found += _local_losses(prepared, [k for k in ks if k != chosen]) if with_local else []
-    found.append((chosen, float(decision.loss)))
+    points_found = [(int(p.k), float(p.loss)) for p in points if p.loss is not None]
+    points_found += _local_losses(prepared, [k for k in ks if k != chosen]) if with_local else []
+    points_found.append((chosen, float(decision.loss)))
     least: dict[int, float | None] = {
-        k: min((loss for at, loss in found if at >= k), default=None) for k in ks
+        k: min((loss for at, loss in points_found if at >= k), default=None) for k in ks
     }  # a plan for a larger k is one for this k
     least[chosen] = float(decision.loss)
     return tuple(TradeOff(k, loss, k == chosen) for k, loss in least.items() if loss is not None)
@@ -359,6 +361,6 @@ def _local_losses(prepared: Prepared, ks: Sequence[int]) -> list[tuple[int, floa
         at_k = replace(prepared.policy, requirements=(K(k), *others))
         for _, asked in _local_policies(replace(prepared, policy=at_k)):
             at = replace(prepared, policy=asked)
-            made, _problem = _tried(lambda at=at: local_recoding(at, silent, known=known))  # type: ignore[misc]
+            made, _problem = _try_search(lambda at=at: local_recoding(at, silent, known=known))  # type: ignore[misc]
             out += [(k, float(made.loss))] if made is not None else []
     return out

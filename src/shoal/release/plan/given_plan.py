@@ -32,7 +32,7 @@ def probabilistic(prepared: Prepared, progress: Progress) -> Decision:
             "method: probabilistic needs the number of people in the population.", hint="Write population: 17500000."
         )
     for people_each in (k << fewer for fewer in range(people.bit_length()) if k << fewer <= people):
-        found = allocation(
+        groups = allocation(
             prepared.base,
             population=people,
             k=people_each,
@@ -40,9 +40,9 @@ def probabilistic(prepared: Prepared, progress: Progress) -> Decision:
             weights={c: r.weight for c, r in policy.quasi.items()},
             hierarchies={c: prepared.hierarchies[c] for c, r in policy.quasi.items() if r.hierarchy is not None},
         )
-        note = f"Values per column were allotted for {people:,} people, {people_each:,} in a cell: {found.cells:,} cells."
+        note = f"Values per column were allotted for {people:,} people, {people_each:,} in a cell: {groups.cells:,} cells."
         try:
-            return given_plan(prepared, Plan(found.steps), progress, "probabilistic", note)
+            return given_plan(prepared, Plan(groups.steps), progress, "probabilistic", note)
         except InfeasibleError:
             continue  # cells of more people have more records of the table too
     one = f"To require {k:,} people of the population instead, write require: {{population_k: {{k: {k}, of: {people}}}}}. "
@@ -67,7 +67,7 @@ def given_plan(prepared: Prepared, plan: Plan, progress: Progress, method: str, 
         raise PolicyError(
             "the plan draws a sample; the policy asks for none.", hint="Write 'sample: {share: 0.1}' into the policy."
         )
-    found = lattice(
+    result = lattice(
         held.base,
         held.hierarchies,
         requirements(held),
@@ -78,7 +78,7 @@ def given_plan(prepared: Prepared, plan: Plan, progress: Progress, method: str, 
         people=held.people,
         progress=lambda done, what: progress(0.25 + 0.3 * done, what),
     )
-    decision = of_levels(held, found.levels, found)
+    decision = of_levels(held, result.levels, result)
     unmet = shortfalls(held, decision)
     if unmet:
         raise InfeasibleError(
@@ -141,8 +141,8 @@ def _one_level(name: str, step: Step, values: Any) -> Hierarchy:
     elif hasattr(step, "label"):
         labels = [str(step.label(t)) for t in texts]
     else:
-        found = evaluate(step, texts)
-        labels = [found.labels[i] for i in found.index]
+        coarse = evaluate(step, texts)
+        labels = [coarse.labels[i] for i in coarse.index]
     rows = [[t, label] for t, label in zip(texts, labels, strict=True)]
     if getattr(step, "missing_label", None) is None and set(labels) <= {SUPPRESSED}:
         rows.append([NOBODY, NOBODY])  # a single group '*' would take the missing values in, which this step leaves missing

@@ -57,8 +57,8 @@ class Offer:
     def __post_init__(self) -> None:
         out = f", {self.suppressed:,} records left out" if self.suppressed else ""
         lost = f"loss {_at_most(self.loss)}" + " (columns left out count as lost)" * (self.kind == "drop column")
-        told = f"{self.change}: {lost}{out}, {self.telling} of {self.columns} columns tell something."
-        object.__setattr__(self, "sentence", told)
+        sentence = f"{self.change}: {lost}{out}, {self.telling} of {self.columns} columns tell something."
+        object.__setattr__(self, "sentence", sentence)
 
 
 def _at_most(loss: float) -> str:
@@ -77,12 +77,12 @@ def check_loss(prepared: Prepared, decision: Decision, plan: Planner) -> None:
     """Refuse a plan above the loss or the blank cells allowed; one that leaves everything blank unless all of it is allowed.
 
     ``plan`` finds the plan of each changed policy that may be offered."""
-    found = too_little(prepared, decision)
-    if not found:
+    problem = too_little(prepared, decision)
+    if not problem:
         return
     tried = offers(prepared, plan)
     raise InfeasibleError(
-        f"the best plan found tells too little: {found}. Nothing was written.",
+        f"the best plan found tells too little: {problem}. Nothing was written.",
         hint=f"{nearest_plans(tried)} " * bool(tried)
         + "Or name fewer quasi-identifiers, or accept it with allow: {loss: 1, blank: 1}.",
         alternatives=tried,
@@ -100,16 +100,16 @@ def too_little(prepared: Prepared, decision: Decision) -> str:
     if nothing:
         return f"every quasi-identifier would be blank ({', '.join(gone)})"
     if decision.loss_name in ("loss", "ncp") and decision.loss > most_loss:
-        found = f"the loss would be {written(decision.loss, 2)}, and {written(most_loss, 2)} is allowed"
+        problem = f"the loss would be {written(decision.loss, 2)}, and {written(most_loss, 2)} is allowed"
     elif mean_share(shares) > most_blank:
-        found = (
+        problem = (
             f"{100 * mean_share(shares):.0f} % of the quasi-identifying cells would be blank, and {100 * most_blank:.0f} % may be"
         )
     else:
         return ""
     if gone:
-        found += f"; {len(gone)} of {len(shares)} quasi-identifiers would be wholly blank ({', '.join(gone)})"
-    return found
+        problem += f"; {len(gone)} of {len(shares)} quasi-identifiers would be wholly blank ({', '.join(gone)})"
+    return problem
 
 
 def _limits(prepared: Prepared) -> tuple[float, float]:
@@ -137,15 +137,15 @@ def offers(prepared: Prepared, plan: Planner) -> tuple[Offer, ...]:
     if prepared.policy.method == "local" and prepared.base.n_classes > OFFER_CLASSES:
         return ()
     kinds = (_by_method, _by_cells, _by_suppression, _by_size, _by_level, _by_column)
-    found = [offer for kind in kinds if (offer := kind(prepared, plan)) is not None]
-    return tuple(sorted(found, key=lambda o: o.loss)[:MOST_OFFERS])
+    offers_found = [offer for kind in kinds if (offer := kind(prepared, plan)) is not None]
+    return tuple(sorted(offers_found, key=lambda o: o.loss)[:MOST_OFFERS])
 
 
 def _by_method(prepared: Prepared, plan: Planner) -> Offer | None:
     """The planner's choice, if the policy names a method."""
     named = prepared.policy.method in ("lattice", "local")
     free = replace(prepared.policy, method="best", local_cells=None)
-    return _tried(prepared, plan, free, "method", "method: best", method="best") if named else None
+    return _try_offer(prepared, plan, free, "method", "method: best", method="best") if named else None
 
 
 def _by_cells(prepared: Prepared, plan: Planner) -> Offer | None:
@@ -157,15 +157,15 @@ def _by_cells(prepared: Prepared, plan: Planner) -> Offer | None:
     flat = {c: replace(trees[c], levels=(trees[c].levels[0], trees[c].levels[-1])) for c in kept}
     quasi = {**rules, **{c: replace(rules[c], max_level=None, hierarchy="flat") for c in kept}}
     policy = replace(prepared.policy, quasi=quasi, method="local", local_cells="hierarchy")
-    change = f"hierarchy: flat and no max_level for {_listed(kept)}, method: local, cells: hierarchy (values kept or blanked)"
-    return _tried(replace(prepared, hierarchies={**trees, **flat}), plan, policy, "cells", change)
+    change = f"hierarchy: flat and no max_level for {_list_names(kept)}, method: local, cells: hierarchy (values kept or blanked)"
+    return _try_offer(replace(prepared, hierarchies={**trees, **flat}), plan, policy, "cells", change)
 
 
 def _by_suppression(prepared: Prepared, plan: Planner) -> Offer | None:
     """The least share of records left out that works."""
     policy = prepared.policy
     return _first(
-        _tried(prepared, plan, replace(policy, suppress=s), "suppress", f"allow: {{suppress: {s}}}", suppress=s)
+        _try_offer(prepared, plan, replace(policy, suppress=s), "suppress", f"allow: {{suppress: {s}}}", suppress=s)
         for s in SHARES
         if s > policy.suppress
     )
@@ -179,7 +179,7 @@ def _by_size(prepared: Prepared, plan: Planner) -> Offer | None:
     others = [r for r in policy.requirements if not isinstance(r, K)]
     sizes = [n for n in sorted({k // 2, 3, 2} - {0, 1}, reverse=True) if n < k]
     asked = {n: replace(policy, requirements=ordered([K(n), *others])) for n in sizes}
-    return _first(_tried(guessed_again(prepared, at), plan, at, "k", f"k: {n}", k=n) for n, at in asked.items())
+    return _first(_try_offer(guessed_again(prepared, at), plan, at, "k", f"k: {n}", k=n) for n, at in asked.items())
 
 
 def _by_level(prepared: Prepared, plan: Planner) -> Offer | None:
@@ -190,12 +190,12 @@ def _by_level(prepared: Prepared, plan: Planner) -> Offer | None:
     def lifted(names: Sequence[str]) -> Offer | None:
         policy = replace(prepared.policy, quasi={c: replace(r, max_level=None) if c in names else r for c, r in rules.items()})
         column, level = (names[0], trees[names[0]].height) if len(names) == 1 else (None, None)
-        return _tried(
+        return _try_offer(
             prepared,
             plan,
             policy,
             "raise level",
-            f"no max_level for {_listed(names)}",
+            f"no max_level for {_list_names(names)}",
             names=(*names,),
             column=column,
             level=level,
@@ -211,7 +211,7 @@ def _by_column(prepared: Prepared, plan: Planner) -> Offer | None:
     def without(names: Sequence[str]) -> Offer | None:
         gone = {c: replace(rules[c], min_level=trees[c].height, max_level=trees[c].height) for c in names}
         policy, column = replace(prepared.policy, quasi={**rules, **gone}), names[0] if len(names) == 1 else None
-        return _tried(prepared, plan, policy, "drop column", f"{_listed(names)} left out", names=(*names,), column=column)
+        return _try_offer(prepared, plan, policy, "drop column", f"{_list_names(names)} left out", names=(*names,), column=column)
 
     return _fewest(_finest(prepared)[:-1], without)
 
@@ -240,22 +240,22 @@ def _first(tried: Iterable[Offer | None]) -> Offer | None:
     return next((offer for offer in tried if offer is not None), None)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def _tried(prepared: Prepared, plan: Planner, policy: Policy, kind: str, change: str, **value: Any) -> Offer | None:
+def _try_offer(prepared: Prepared, plan: Planner, policy: Policy, kind: str, change: str, **value: Any) -> Offer | None:
     """The offer, if the planner finds a plan for the changed policy that stays inside what is allowed."""
     at = replace(prepared, policy=policy)
     try:
-        found = plan(at)
+        decision = plan(at)
     except ShoalError:
         return None
-    if too_little(at, found):
+    if too_little(at, decision):
         return None
-    kept = sum(len(set(labels)) > 1 for labels in found.labels)
-    gone = found.suppressed(prepared.base)
-    return Offer(kind, change, float(found.loss), kept, len(found.labels), gone, **value)
+    kept = sum(len(set(labels)) > 1 for labels in decision.labels)
+    gone = decision.suppressed(prepared.base)
+    return Offer(kind, change, float(decision.loss), kept, len(decision.labels), gone, **value)
 
 
 def blank_shares(prepared: Prepared, decision: Decision) -> dict[str, float]:
@@ -263,7 +263,7 @@ def blank_shares(prepared: Prepared, decision: Decision) -> dict[str, float]:
     base = prepared.base
     out = {}
     for j, name in enumerate(base.columns):
-        if prepared.n_values(name) < 2 or _fixed(prepared, name):
+        if prepared.n_values(name) < 2 or _is_fixed(prepared, name):
             continue
         top = prepared.hierarchies[name].levels[-1].labels[0]
         shown = shown_records(prepared, decision, j)
@@ -280,7 +280,7 @@ def shown_records(prepared: Prepared, decision: Decision | Shown, j: int) -> Int
     return np.bincount(decision.codes[j] + 1, weights=kept, minlength=len(decision.labels[j]) + 1).astype(np.int64)
 
 
-def _fixed(prepared: Prepared, name: str) -> bool:
+def _is_fixed(prepared: Prepared, name: str) -> bool:
     rule, height = prepared.policy.quasi[name], prepared.hierarchies[name].height
     lowest = (rule.min_level or 0) if prepared.coarser is None else prepared.coarser.asked[name]
     return lowest >= (height if rule.max_level is None else rule.max_level)

@@ -61,7 +61,7 @@ def one_level(prepared: Prepared, progress: Progress, floor: Mapping[str, int], 
     bounds = {c: (max(r.min_level or 0, floor.get(c, 0)), r.max_level) for c, r in policy.quasi.items()}
     short: list[Verdict] = []
     for attempt in range(TRIES):
-        found = lattice(
+        result = lattice(
             prepared.base,
             prepared.hierarchies,
             requirements(prepared, tight),
@@ -75,7 +75,7 @@ def one_level(prepared: Prepared, progress: Progress, floor: Mapping[str, int], 
             steps=steps if policy.time_limit is None else None,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
         )
-        decision = of_levels(prepared, found.levels, found)
+        decision = of_levels(prepared, result.levels, result)
         short = shortfalls(prepared, decision)
         if not short:
             note = (f"The search was repeated {attempt} times with stricter limits so that the claim holds for the file.",)
@@ -123,7 +123,7 @@ def local_recoding(
         raise PolicyError(f"local recoding cannot be used: {why}.", hint="Use method: lattice, or leave the method out.")
     tight: dict[str, float] = {"k": smallest}
     for _attempt in range(TRIES):
-        found = local(
+        result = local(
             base,
             prepared.hierarchies,
             requirements(prepared, tight),
@@ -137,7 +137,7 @@ def local_recoding(
             time_budget=policy.time_limit,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
         )
-        decision = _of_local(prepared, found, _coded(found))
+        decision = _of_local(prepared, result, _coded(result))
         unmet = shortfalls(prepared, decision)
         if not unmet:
             return _resisting_local(prepared, decision)
@@ -148,11 +148,11 @@ def local_recoding(
 
 def _resisting_local(prepared: Prepared, decision: Decision) -> Decision:
     """The decision, if ``hardened`` does not refuse it: its levels cannot be raised, as those of one level per column can."""
-    told = tells(on_the_choice(prepared, decision)) if prepared.policy.hardened else None
-    if told is None:
+    telling = tells(on_the_choice(prepared, decision)) if prepared.policy.hardened else None
+    if telling is None:
         return decision
     raise InfeasibleError(
-        f"the choice of this local recoding tells something: {told.name} succeeds at {written(told.rate or 0.0, 3)}. "
+        f"the choice of this local recoding tells something: {telling.name} succeeds at {written(telling.rate or 0.0, 3)}. "
         "Cells with sets of values, or method: lattice, whose levels can be raised, may resist.",
         hint="Use cells: sets or method: lattice, or leave 'hardened' out.",
     )
@@ -231,10 +231,10 @@ def shortfalls(prepared: Prepared, decision: Decision) -> list[Verdict]:
 def _tighten(unmet: list[Verdict], tight: dict[str, float]) -> bool:
     """Make the limits stricter by what they were missed by; False where that is not possible."""
     for verdict in unmet:
-        asked, found = verdict.requirement, verdict.found
-        if asked.law != "union" or found is None:
+        asked, value = verdict.requirement, verdict.found
+        if asked.law != "union" or value is None:
             return False
-        missed = abs(found - asked.limit) + 1e-6
+        missed = abs(value - asked.limit) + 1e-6
         tight[asked.name] = tight.get(asked.name, asked.limit) + (missed if asked.sign == ">=" else -missed)
         if tight[asked.name] <= 0:
             return False
@@ -290,11 +290,11 @@ def resisting(prepared: Prepared, search: Callable[[Mapping[str, int]], Decision
     queue: list[tuple[float, int, dict[str, int], Decision]] = [(first.loss, 0, {}, first)]
     while queue:
         _, _, floor, decision = heapq.heappop(queue)
-        told = tells(on_the_choice(prepared, decision))
-        if told is None:
+        telling = tells(on_the_choice(prepared, decision))
+        if telling is None:
             words = f"Hardened: {passed_over:,} plans with less loss were passed over because their choice tells something."
             return replace(decision, notes=(*decision.notes, words), proven=False, gap=None)
-        passed_over, last = passed_over + 1, f"{told.name} succeeds at {written(told.rate or 0.0, 3)}"
+        passed_over, last = passed_over + 1, f"{telling.name} succeeds at {written(telling.rate or 0.0, 3)}"
         for column, level in decision.levels.items():
             highest = prepared.policy.quasi[column].max_level
             highest = prepared.hierarchies[column].height if highest is None else highest
@@ -303,10 +303,10 @@ def resisting(prepared: Prepared, search: Callable[[Mapping[str, int]], Decision
             searches += 1
             higher = {**floor, column: level + 1}
             with contextlib.suppress(InfeasibleError):
-                found = search(higher)
-                if _key(found) not in seen:
-                    seen.add(_key(found))
-                    heapq.heappush(queue, (found.loss, len(seen), higher, found))
+                result = search(higher)
+                if _key(result) not in seen:
+                    seen.add(_key(result))
+                    heapq.heappush(queue, (result.loss, len(seen), higher, result))
     raise InfeasibleError(
         f"no plan was found whose choice tells next to nothing: {passed_over:,} were tried; at the last of them {last}.",
         hint="Raise max_level, allow more suppression, ask for a larger k, or leave 'hardened' out.",

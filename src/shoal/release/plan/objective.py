@@ -115,8 +115,8 @@ def prediction_error(base: ClassCounts, decision: Decision, target: str) -> floa
     level, stays = _features(published), decision.stays[rows]
     keys = [*(c.astype(np.int64) for c in published), y.astype(np.int64)]
     data = Learned(own, level, level[stays], y, y[stays], (keys, [c[stays] for c in keys]), numeric=False)
-    found = [s.after for s in model_scores(target, data, seed=SEED) if s.score == "accuracy" and np.isfinite(s.after)]
-    return 1.0 - float(np.mean(found)) if found else 1.0
+    scores = [s.after for s in model_scores(target, data, seed=SEED) if s.score == "accuracy" and np.isfinite(s.after)]
+    return 1.0 - float(np.mean(scores)) if scores else 1.0
 
 
 def _classes(held: SensitiveCounts) -> FloatArray:

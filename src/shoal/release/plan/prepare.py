@@ -158,7 +158,7 @@ def prepare(
     schema = policy.apply(table.schema, evidence=lambda left: role_evidence(found_roles(ColumnReader(table), left)))
     progress(0.02, "counting the classes")
     quasi = tuple(policy.quasi)
-    sampled = _sampled(table, policy)
+    sampled = _sampled_columns(table, policy)
     counted = sampled if sampled is not None else table
     crowded, base = crowd(counted, policy), None
     listed: Values = {}
@@ -184,8 +184,8 @@ def prepare(
     rules, hierarchies, inferred = {}, {}, {}
     for j, name in enumerate(quasi):
         values = listed[name] if base is None else _counted_values(base, j)
-        rule, found, why = _hierarchy(policy, schema, name, values, table if sampled is not None else None, population)
-        rules[name], hierarchies[name] = rule, found
+        rule, built, why = _hierarchy(policy, schema, name, values, table if sampled is not None else None, population)
+        rules[name], hierarchies[name] = rule, built
         if why or name in by_list:
             inferred[name] = why or by_list[name]
     coarser = None
@@ -225,7 +225,7 @@ def _with_class_size(policy: Policy, base: ClassCounts, hierarchies: Mapping[str
     return policy if k == policy.k else replace(policy, requirements=ordered([K(k), *others]))
 
 
-def _sampled(table: Table, policy: Policy) -> Table | None:
+def _sampled_columns(table: Table, policy: Policy) -> Table | None:
     """The columns that are counted, of the records that RECODE will draw under the same seed; in memory."""
     if policy.sample is None:
         return None
@@ -289,10 +289,10 @@ def _records(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts:
 
 
 def _population(policy: Policy, quasi: tuple[str, ...]) -> ClassCounts | None:
-    found = population_counts(policy, quasi)
-    if found is not None and policy.method not in ("best", "lattice"):
+    counts = population_counts(policy, quasi)
+    if counts is not None and policy.method not in ("best", "lattice"):
         raise PolicyError(f"a population table cannot be used with method: {policy.method}.", hint="Use method: lattice.")
-    return found
+    return counts
 
 
 def _counted_values(base: ClassCounts, j: int) -> tuple[Any, IntArray]:
@@ -349,11 +349,11 @@ def guessed_rule(column: Column, values: Any, counts: Any, *, k: int) -> Rule:
     """The rule of a column without settings, from its values."""
     from shoal.hierarchies import infer
 
-    found = _found(column, values, counts)
-    return infer(column, values, counts, k=k, scale=_scale(column, found), order=found.order, topic=found.topic)
+    rule = _find_kind(column, values, counts)
+    return infer(column, values, counts, k=k, scale=_scale(column, rule), order=rule.order, topic=rule.topic)
 
 
-def _found(column: Column, values: Any, counts: Any) -> ColumnFinding:
+def _find_kind(column: Column, values: Any, counts: Any) -> ColumnFinding:
     """What the values of a column are, from at most :data:`LOOKED_AT` of them: levels follow from it."""
     picked = np.linspace(0, len(values) - 1, min(len(values), LOOKED_AT)).astype(np.int64)
     texts = [str(t) for t in canonical_text(values.take(from_numpy(picked))).to_pylist()]

@@ -174,8 +174,8 @@ def _places(prepared: Prepared, counts: ClassCounts, j: int) -> npt.NDArray[np.i
     if j not in known:
         position = prepared.hierarchies[counts.columns[j]].position
         known[j] = np.array([position[t] for t in canonical_text(counts.categories[j]).to_pylist()], dtype=np.int64)
-    found: npt.NDArray[np.int64] = known[j]
-    return found
+    places: npt.NDArray[np.int64] = known[j]
+    return places
 
 
 def blanked_together(prepared: Prepared, found: SearchResult) -> npt.NDArray[np.bool_]:
@@ -246,11 +246,11 @@ def regrouped(
         records = np.bincount(groups.ids, weights=base.records[pick], minlength=groups.n).astype(np.int64)
     of_base = np.full(base.n_classes, -1, dtype=np.int64)
     of_base[pick] = groups.ids
-    inside = {name: _joined(s, of_base) for name, s in base.sensitive.items()}
+    inside = {name: _join_values(s, of_base) for name, s in base.sensitive.items()}
     return ClassCounts(sizes, base.columns, [c[pick][groups.first] for c in codes], (), inside, records, unit=base.unit)
 
 
-def _joined(counts: SensitiveCounts, of_base: npt.NDArray[np.int64]) -> SensitiveCounts:
+def _join_values(counts: SensitiveCounts, of_base: npt.NDArray[np.int64]) -> SensitiveCounts:
     klass = of_base[counts.classes]
     there = klass >= 0
     klass, values, sizes = klass[there], counts.values[there].astype(np.int64) + 1, counts.counts[there]
@@ -325,14 +325,14 @@ def _levels(prepared: Prepared, name: str) -> list[CodeArray]:
 def _node_levels(levels: list[CodeArray], clusters: npt.NDArray[np.int64]) -> IntArray:
     """The lowest level at which all classes of a cluster are alike, for each base class."""
     n = int(clusters.max()) + 1
-    found = np.full(n, -1, dtype=np.int64)
+    node_levels = np.full(n, -1, dtype=np.int64)
     order = np.argsort(clusters, kind="stable")
     starts = np.searchsorted(clusters[order], np.arange(n))
     for level, codes in enumerate(levels):
         inside = codes[order]
         alike = np.minimum.reduceat(inside, starts) == np.maximum.reduceat(inside, starts)
-        found[alike & (found < 0)] = level
-    return found[clusters]
+        node_levels[alike & (node_levels < 0)] = level
+    return node_levels[clusters]
 
 
 def _covers(codes: CodeArray, values: CodeArray) -> IntArray:

@@ -77,15 +77,15 @@ def first_plan(
     """
     left_out: dict[str, float] = {}
     last: FirstPlan | None = None
-    found: dict[str, Decision | None] = {}
+    plans: dict[str, Decision | None] = {}
     try:
         prepared = prepare(table, policy, to_try=True)
         while prepared.base.n_classes <= MOST_CLASSES:
             progress(0.5, f"trying plans for {len(prepared.quasi)} columns")
             cells = prepared.policy.local_cells if prepared.base.n_classes <= DRAFT_LOCAL else "sets"
             asked = replace(prepared, policy=replace(prepared.policy, loss_limit=1.0, blank_limit=1.0, local_cells=cells))
-            found = {}
-            decision = decide(asked, cells=DRAFT_CELLS, found=found)
+            plans = {}
+            decision = decide(asked, cells=DRAFT_CELLS, found=plans)
             shares = blank_shares(asked, decision)
             blank = mean_share(shares)
             enough = blank <= MOST_BLANK and max(shares.values(), default=0.0) < NEARLY_ALL
@@ -97,7 +97,7 @@ def first_plan(
                         f"{records:,} records are too few for k: {k}, {100 * blank:.0f} % of the cells would be blank. {FEWER}"
                     )
                 return FirstPlan(
-                    decision.method, decision.loss, blank, left_out, problem, (prepared, decision, found.get("lattice"))
+                    decision.method, decision.loss, blank, left_out, problem, (prepared, decision, plans.get("lattice"))
                 )
             last = FirstPlan(decision.method, decision.loss, blank, dict(left_out))
             by_blank = sorted(shares, key=lambda c: (c not in precious or shares[c] >= NEARLY_ALL, shares[c]), reverse=True)
@@ -107,7 +107,7 @@ def first_plan(
                 return replace(last, left_out=left_out)
             prepared = prepare(table, _without(prepared.policy, worst), to_try=True)
     except KeyboardInterrupt:
-        held = [d for d in found.values() if d is not None]
+        held = [d for d in plans.values() if d is not None]
         if held:
             decision = min(held, key=lambda d: d.loss)
             blank = mean_share(blank_shares(asked, decision))

@@ -46,17 +46,17 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
     policy_file.check(plain, rules, rules)
     _one_role_each(roles)
     chosen = preset(plain["preset"]) if "preset" in plain else None
-    sensitive = _named(roles.get("sensitive", {}))
+    sensitive = _name_columns(roles.get("sensitive", {}))
     require, counted_in = _people_of(plain.get("require", {}))
-    asked = _something(filled(_said(require), chosen, tuple(sensitive)), chosen)
+    asked = _something(filled(_read_require(require), chosen, tuple(sensitive)), chosen)
     _only_sensitive(asked, tuple(sensitive))
-    quasi = _kept(plain.get("keep", {}), {c: _quasi(c, r or {}) for c, r in _named(roles.get("quasi", {})).items()})
+    quasi = _kept(plain.get("keep", {}), {c: _quasi(c, r or {}) for c, r in _name_columns(roles.get("quasi", {})).items()})
     unit = plain.get("unit")
     unit = {"column": unit} if isinstance(unit, str) else (unit or {})
     people = plain.get("population")
     return {
         "quasi": quasi,
-        "direct": {c: _mask(r or {}) for c, r in _named(roles.get("direct", {})).items()},
+        "direct": {c: _mask(r or {}) for c, r in _name_columns(roles.get("direct", {})).items()},
         "sensitive": {c: (r or {}).get("hierarchy") for c, r in sensitive.items()},
         "insensitive": tuple(roles.get("insensitive", ())),
         "rest": roles.get("rest", ""),
@@ -70,7 +70,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "read": dict(plain.get("read", {})),
         "missing_values": {c: tuple(values) for c, values in plain.get("missing_values", {}).items()},
         "requirements": asked,
-        **_allowed(plain, chosen),
+        **_read_allow(plain, chosen),
         "optimize": plain.get("optimize", "loss"),
         "objective": _objective(plain, quasi, sensitive),
         "method": plain.get("method", "best"),
@@ -89,7 +89,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _allowed(plain: Mapping[str, Any], chosen: Preset | None) -> dict[str, Any]:
+def _read_allow(plain: Mapping[str, Any], chosen: Preset | None) -> dict[str, Any]:
     """The fields that ``allow`` states: what may be suppressed and lost, and the columns that a person has judged."""
     allow = plain.get("allow", {})
     if "people" in allow and "events" not in plain:
@@ -101,7 +101,7 @@ def _allowed(plain: Mapping[str, Any], chosen: Preset | None) -> dict[str, Any]:
         "blank_limit": float(allow["blank"]) if "blank" in allow else None,
         "scope": allow.get("scope", "rows"),
         "identifying": _reasons(allow.get("identifying", {}), "identifying"),
-        "none_of_the_eighteen": _listed(_reasons(allow.get("none_of_the_eighteen", {}), "none_of_the_eighteen"), chosen),
+        "none_of_the_eighteen": _list_statements(_reasons(allow.get("none_of_the_eighteen", {}), "none_of_the_eighteen"), chosen),
     }
 
 
@@ -144,7 +144,7 @@ def _local_cells(plain: Mapping[str, Any], quasi: Mapping[str, Any]) -> str | di
     return dict(cells)
 
 
-def _named(columns: Any) -> dict[str, Any]:
+def _name_columns(columns: Any) -> dict[str, Any]:
     return dict(columns) if isinstance(columns, Mapping) else {c: {} for c in columns or ()}
 
 
@@ -166,7 +166,7 @@ def _reasons(columns: Any, what: str) -> dict[str, str]:
     return dict(columns)
 
 
-def _listed(stated: dict[str, str], rule: Preset | None) -> dict[str, str]:
+def _list_statements(stated: dict[str, str], rule: Preset | None) -> dict[str, str]:
     """Statements about the 18 Safe Harbor classes, where a preset holds columns against them."""
     if stated and (rule is None or rule.checklist != "safe-harbor"):
         raise PolicyError(
@@ -226,7 +226,7 @@ def _people_of(require: Any) -> tuple[Any, str]:
     return {**require, "population_k": {**asked, "of": asked.get("k", 2)}}, asked["of"]
 
 
-def _said(require: Any) -> tuple[Requirement, ...]:
+def _read_require(require: Any) -> tuple[Requirement, ...]:
     """The requirements of the policy itself; what makes no sense is named by its place."""
     try:
         return requirements_of(require)

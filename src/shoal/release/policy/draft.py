@@ -114,7 +114,7 @@ def draft_policy(
     parts += _own(found, own)
     parts += _scales(kept["quasi"])
     parts += _reading(getattr(found, "read", {}))
-    if spelled := _spelled([c for c in found.columns if c.name in read]):
+    if spelled := _missing_lines([c for c in found.columns if c.name in read]):
         parts += ["missing_values:   # read as 'no value'\n", *(f"  {line}\n" for line in spelled)]
     parts += _ending(plan, k, known=known)
     return "".join([*parts, *_questions(found, left_out, read)])
@@ -137,9 +137,9 @@ def _reading(read: Mapping[str, Any]) -> list[str]:
     return [head, *lines, *(f"  # {line}\n" if lines else f"# {line}\n" for line in read.get("repairs", ()))]
 
 
-def _spelled(columns: list[Any]) -> list[str]:
+def _missing_lines(columns: list[Any]) -> list[str]:
     """A line per column with spellings of "missing"."""
-    return [f"{_key(c.name)}: [{', '.join(map(_quoted, c.missing_values))}]" for c in columns if c.missing_values]
+    return [f"{_key(c.name)}: [{', '.join(map(_quote, c.missing_values))}]" for c in columns if c.missing_values]
 
 
 def _rest(gone: list[Any], left_out: Mapping[str, str], open_: list[Any], rest: str) -> list[str]:
@@ -177,9 +177,9 @@ def _own(found: Any, own: Collection[str]) -> list[str]:
 def _ending(plan: Any, k: int, *, known: bool) -> list[str]:
     """Requirements, limits and method, each with what it means."""
     alike = f"everybody is like at least {k - 1} others; 11 or more for a table that anyone may have"
-    found = f"any three published columns find at most {100 * KNOWN:.0f} % of the records"
+    condition = f"any three published columns find at most {100 * KNOWN:.0f} % of the records"
     lines = [
-        f"require:   # what the release must meet\n  k: {k}   # {alike}\n  known_columns: {KNOWN}   # {found}\n"
+        f"require:   # what the release must meet\n  k: {k}   # {alike}\n  known_columns: {KNOWN}   # {condition}\n"
         if known
         else f"require: {{k: {k}}}   # {alike}\n",
         "allow: {suppress: 0}   # nobody is left out; 0.05 would let up to 5 % of the records go\n",
@@ -205,7 +205,7 @@ def _questions(found: Any, left_out: Mapping[str, str], read: Collection[str]) -
     if len(doubtful) > ASKED:
         asked.append(f"{len(doubtful) - ASKED:,} more roles are as doubtful ('shoal inspect' shows how sure each is).")
     lines = [f"# ? {_clean(q)}\n" for q in asked]
-    if spelled := _spelled([c for c in found.columns if c.name not in read]):
+    if spelled := _missing_lines([c for c in found.columns if c.name not in read]):
         lines += ["# ? Do these mean 'no value'? Then take the signs away:\n", "# missing_values:\n"]
         lines += [f"#   {line}\n" for line in spelled]
     return ["# Questions\n", *lines] if lines else []
@@ -224,10 +224,10 @@ def _key(name: str) -> str:
     age "no" "cost (€)" "a\\u202eb"
     """
     plain = name.isidentifier() and name.isascii() and name.lower() not in _WORDS
-    return name if plain else _quoted(name)
+    return name if plain else _quote(name)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + "".join(map(_sign, text)) + '"'
 
 

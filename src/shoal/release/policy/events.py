@@ -69,8 +69,8 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
 
     The requirements must fit: event tables take requirements on known records, and no others.
     """
-    said = plain.get("events")
-    if said is None:
+    section = plain.get("events")
+    if section is None:
         other = next((r for r in asked if r.scope == "trace"), None)
         if other is None:
             return None
@@ -90,24 +90,24 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
             path=f"require.{values[0].name}",
         )
     _refuse_others(plain, asked)
-    place = said.get("place", ())
+    place = section.get("place", ())
     inferred = [r for r in asked if isinstance(r, InferredPlace)]
     if inferred and not place:
         hint = "Add place: there, or leave the requirement out."
         raise PolicyError(f"'require.{inferred[0].name}' requires 'events.place'.", hint=hint, path=f"require.{inferred[0].name}")
     rules = EventRules(
-        unit=said["unit"],
-        time=said.get("time"),
+        unit=section["unit"],
+        time=section.get("time"),
         place=(place,) if isinstance(place, str) else tuple(place),
-        time_widths=tuple(said.get("time_widths", ())),
-        place_levels=tuple(said.get("place_levels", ())),
-        hierarchy=dict(said.get("hierarchy", {})),
-        renew=_listed(said.get("renew", ())),
-        most_records=_listed(said.get("most_records", ())),
-        shift=said.get("shift", 0),
-        weights=dict(said.get("weights", {})),
-        vault=said.get("vault", ""),
-        flows=said.get("flows"),
+        time_widths=tuple(section.get("time_widths", ())),
+        place_levels=tuple(section.get("place_levels", ())),
+        hierarchy=dict(section.get("hierarchy", {})),
+        renew=_list_of(section.get("renew", ())),
+        most_records=_list_of(section.get("most_records", ())),
+        shift=section.get("shift", 0),
+        weights=dict(section.get("weights", {})),
+        vault=section.get("vault", ""),
+        flows=section.get("flows"),
     )
     _check(rules)
     if rules.flows is True and any(isinstance(r, InferredNext) for r in asked):
@@ -119,7 +119,7 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
     return rules
 
 
-def _listed(value: Any) -> tuple[Any, ...]:
+def _list_of(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 

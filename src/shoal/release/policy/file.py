@@ -59,7 +59,7 @@ def read_yaml(text: str) -> Any:
             f"the policy is longer than {MAX_BYTES:,} bytes.", hint="A policy is a page of text: keep data out of it."
         )
     reader = YAML(typ="rt")
-    reader.parser.get_event = _checked(reader.parser.get_event)
+    reader.parser.get_event = _check_events(reader.parser.get_event)
     try:
         document = reader.load(text)
     except (YAMLError, ValueError) as error:
@@ -84,7 +84,7 @@ def write_yaml(document: Any) -> str:
     return out.getvalue()
 
 
-def _checked(get_event: Callable[[], Any]) -> Callable[[], Any]:
+def _check_events(get_event: Callable[[], Any]) -> Callable[[], Any]:
     """Refuse tags, anchors, aliases, several documents, deep nesting and endless lists as they come, before values are built."""
     from ruamel.yaml.events import AliasEvent, DocumentStartEvent, MappingStartEvent, ScalarEvent, SequenceStartEvent
 
@@ -98,7 +98,7 @@ def _checked(get_event: Callable[[], Any]) -> Callable[[], Any]:
             raise PolicyError(f"the policy holds more than {MAX_EVENTS:,} parts.", hint="Name files instead of listing values.")
         if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
             raise PolicyError(f"line {line} of the policy uses an anchor or alias.", hint="Write the value out.")
-        if isinstance(event, ScalarEvent | MappingStartEvent | SequenceStartEvent) and _tagged(event):
+        if isinstance(event, ScalarEvent | MappingStartEvent | SequenceStartEvent) and _has_tag(event):
             raise PolicyError(f"line {line} of the policy uses a tag.", hint="A policy holds plain text, numbers and lists.")
         if isinstance(event, MappingStartEvent | SequenceStartEvent):
             depth += 1
@@ -114,7 +114,7 @@ def _checked(get_event: Callable[[], Any]) -> Callable[[], Any]:
     return next_event
 
 
-def _tagged(event: Any) -> bool:
+def _has_tag(event: Any) -> bool:
     tag = getattr(event, "tag", None) or getattr(event, "ctag", None)
     return bool(tag) and str(tag) not in ("None", "!", "")
 
@@ -290,12 +290,12 @@ def _check_number(value: float, rule: Mapping[str, Any], path: str) -> None:
 
 def _wrong(path: str, wanted: str, value: Any, options: list[str] | None = None) -> PolicyError:
     if isinstance(value, float) and not math.isfinite(value):
-        found = "a number that is not finite"
+        problem = "a number that is not finite"
     elif value is None:
-        found = "nothing"
+        problem = "nothing"
     else:
         names = {dict: "a group", list: "a list", str: "text", bool: "true or false", int: "a whole number", float: "a number"}
-        found = names.get(type(value), "something else")
+        problem = names.get(type(value), "something else")
     close = nearest(value, options) if options and isinstance(value, str) else None
     hint = f"Did you mean '{close}'?" if close else f"Correct '{path or 'the policy'}'."
-    return PolicyError(f"'{path or 'the policy'}' must be {wanted}; found {found}.", hint=hint, path=path)
+    return PolicyError(f"'{path or 'the policy'}' must be {wanted}; found {problem}.", hint=hint, path=path)

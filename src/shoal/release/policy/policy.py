@@ -260,10 +260,10 @@ class Policy:
 
         What its preset asks of each sensitive column applies to those too. Columns that neither names become what ``rest`` says.
         """
-        said = {*self.quasi, *self.direct, *self.sensitive, *self.insensitive}
-        new = {c for c in schema.roles if c not in said}
+        decided = {*self.quasi, *self.direct, *self.sensitive, *self.insensitive}
+        new = {c for c in schema.roles if c not in decided}
         own = {self.unit or schema.unit, self.weight or schema.weight}
-        rest = tuple(c for c in schema.names if self.rest and c not in said and c not in schema.roles and c not in own)
+        rest = tuple(c for c in schema.names if self.rest and c not in decided and c not in schema.roles and c not in own)
         sensitive = {**self.sensitive, **{c: None for c in schema.sensitive if c in new}}
         check_sensitive_named(self.preset, tuple(sensitive))
         return replace(

@@ -68,8 +68,8 @@ class Preset:
 
 def _presets() -> Iterator[Preset]:
     page = tomllib.loads(files(__package__).joinpath("presets.toml").read_text(encoding="utf-8"))
-    for name, said in page.items():
-        yield Preset(name, **{**said, "cells": SmallCells(**said.get("cells", {"minimum": 5}))})
+    for name, content in page.items():
+        yield Preset(name, **{**content, "cells": SmallCells(**content.get("cells", {"minimum": 5}))})
 
 
 PRESETS: Mapping[str, Preset] = {preset.name: preset for preset in _presets()}
@@ -86,12 +86,12 @@ def preset(name: str) -> Preset:
     shoal.errors.PolicyError: preset 'ema-pubic' is not known.
       Did you mean 'ema-public'? Presets: abs-datalab, ...
     """
-    found = PRESETS.get(ALIASES.get(name, name))
-    if found is None:
+    chosen = PRESETS.get(ALIASES.get(name, name))
+    if chosen is None:
         close = nearest(name, [*PRESETS, *ALIASES])
         hint = (f"Did you mean '{close}'? " if close else "") + f"Presets: {', '.join(sorted(PRESETS))}."
         raise PolicyError(f"preset '{name}' is not known.", hint=hint, preset=name)
-    return found
+    return chosen
 
 
 def floor_of(rule: Preset, sensitive: Iterable[str]) -> tuple[Requirement, ...]:

@@ -161,11 +161,11 @@ def check_long_texts(path: Path, array: Any) -> None:
         return
     if pa.types.is_string(array.type.value_type) or pa.types.is_large_string(array.type.value_type):
         longest = pc.max(pc.binary_length(array.dictionary)).as_py() or 0
-        if longest * len(array) > MOST_UNPACKED and _told(array) > MOST_UNPACKED:
+        if longest * len(array) > MOST_UNPACKED and _text_bytes(array) > MOST_UNPACKED:
             raise TamperError(f"'{path.name}' unpacks to far more than a file of its length holds.")
 
 
-def _told(array: Any) -> int:
+def _text_bytes(array: Any) -> int:
     """Bytes of the texts that the rows point at."""
     import pyarrow.compute as pc
 

@@ -119,12 +119,12 @@ def event_columns(path: Path, columns: Sequence[str], counts: str | None, ids: i
     ``counts`` states. Of the first ``ids`` columns the values are not asked for."""
     if counts is None:
         return coded_columns(path, columns, ids=ids)
-    *found, (which, told) = coded_columns(path, [*columns, counts])
-    texts = [str(n) for n in python_values(told)]
+    *coded, (which, counted) = coded_columns(path, [*columns, counts])
+    texts = [str(n) for n in python_values(counted)]
     times = np.array([int(n) if n.isdecimal() and len(n) < 10 else -1 for n in texts], dtype=np.int64)[which]
     if (times < 0).any() or int(times.sum()) > MOST_SETS:
         raise VerificationError("the written file has a row without its number of trips, or too many trips to be counted.")
-    return [(np.repeat(codes, times), distinct) for codes, distinct in found]
+    return [(np.repeat(codes, times), distinct) for codes, distinct in coded]
 
 
 def facts_of_rows(
@@ -154,11 +154,11 @@ def _facts_of_columns(
     trace = _dense(columns[0][0]) if unit else np.arange(n, dtype=np.int32)
     owner = _dense(columns[int(unit)][0]) if person else trace
     columns[: int(unit) + int(person)] = []
-    values, told = columns[: len(sensitive)], columns[len(sensitive) :]
+    values, others = columns[: len(sensitive)], columns[len(sensitive) :]
     columns.clear()
-    point, places = points_of(told)
+    point, places = points_of(others)
     if not any(isinstance(r, NearRecords | InferredPlace) for r in asked):
-        told.clear()
+        others.clear()
         places = list  # the numbers of the points go as soon as they are counted
     facts, shown = _facts(trace, owner, point, known)
     if not any(r.sensitive is not None for r in asked):
@@ -175,7 +175,7 @@ def _facts_of_columns(
         elif isinstance(r, NearRecords):
             further[r.name] = _about(shown, r, places(), timed)
         elif isinstance(r, InferredPlace):
-            further[r.name] = _inferred(shown, r, places(), timed)
+            further[r.name] = _largest_inferred(shown, r, places(), timed)
     return replace(facts, further=further)
 
 
@@ -244,15 +244,15 @@ def _facts(trace: Ints, owner: Ints, point: Ints, known: int) -> tuple[EventFact
     if not (whose[trace] == owner).all():
         raise VerificationError("a pseudonym of the written file stands for two people.")
     records, people, width = len(trace), int(owner.max()) + 1, int(point.max()) + 1
-    found = _Shown.of(trace, point, width, whose)
+    shown_records = _Shown.of(trace, point, width, whose)
     smallest: dict[int, int] = {}
     alone: dict[int, float] = {}
     least, share = len(whose), np.zeros(len(whose))
     for s in range(1, known + 1):
-        least = min(least, _sets(found, s, share))
+        least = min(least, _sets(shown_records, s, share))
         smallest[s], alone[s] = least, round(float(share.mean()), 12) + 0.0
-    longest = int(found.lengths.max())
-    return EventFacts(records, len(whose), people, width, longest, smallest, alone), found
+    longest = int(shown_records.lengths.max())
+    return EventFacts(records, len(whose), people, width, longest, smallest, alone), shown_records
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -339,7 +339,7 @@ def _every_set(shown: _Shown, s: int, most: int | None = None) -> Iterator[tuple
             hint="Ask for fewer known records, renew pseudonyms, or let people have fewer records.",
         )
     for heads in _blocks(shown, s):
-        yield _listed(shown, heads, s)
+        yield _list_sets(shown, heads, s)
 
 
 FEWER_SETS = 5_000_000
@@ -348,8 +348,8 @@ FEWER_SETS = 5_000_000
 
 def _of_one_length(shown: _Shown, records: int) -> int:
     """As exact records, of traces with the same number of points only: the number is a part of each point."""
-    told = shown.points.astype(np.int64) * (int(shown.lengths.max()) + 1) + np.repeat(shown.lengths, shown.lengths)
-    alike = _Shown(_dense(told), shown.lengths, shown.whose)
+    keys = shown.points.astype(np.int64) * (int(shown.lengths.max()) + 1) + np.repeat(shown.lengths, shown.lengths)
+    alike = _Shown(_dense(keys), shown.lengths, shown.whose)
     return min(_sets(alike, s, np.zeros(len(shown.whose))) for s in range(1, records + 1))
 
 
@@ -399,18 +399,18 @@ def _about(shown: _Shown, asked: NearRecords, points: list[tuple[Any, ...]], tim
     return fewest
 
 
-def _inferred(shown: _Shown, asked: InferredPlace, points: list[tuple[Any, ...]], timed: bool) -> float:
+def _largest_inferred(shown: _Shown, asked: InferredPlace, points: list[tuple[Any, ...]], timed: bool) -> float:
     """The largest share of the traces with a set of points that have one place in common where they were most, second most, or
     next after one of these points; other than the places of the set."""
     place = [None if BLANK in p[timed:] or not p[timed:] else p[timed:] for p in points]
     numbers = [_as_numbers([p[0] for p in points], dated) for dated in (False, True)] if timed else []
     order = next((n for n in numbers if not np.isnan(n).any()), np.zeros(len(points)))
     have: dict[tuple[int, ...], list[int]] = {}
-    told: list[dict[int, set[Any]]] = []
+    places: list[dict[int, set[Any]]] = []
     start = np.concatenate(([0], np.cumsum(shown.lengths))).tolist()
     for t in range(len(shown.lengths)):
         own = shown.points[start[t] : start[t + 1]].tolist()
-        told.append(_places_told(own, place, order, asked.kind))
+        places.append(_places_told(own, place, order, asked.kind))
         for s in range(1, asked.records + 1):
             for known in combinations(own, s):
                 have.setdefault(known, []).append(t)
@@ -421,7 +421,7 @@ def _inferred(shown: _Shown, asked: InferredPlace, points: list[tuple[Any, ...]]
     worst = 0.0
     for known, traces in have.items():
         for p in known:
-            times = Counter(chain.from_iterable(told[t][p] for t in traces))
+            times = Counter(chain.from_iterable(places[t][p] for t in traces))
             most = max((n for v, n in times.items() if v is not None and v not in {place[q] for q in known}), default=0)
             worst = max(worst, most / len(traces))
     return round(worst, 12)
@@ -470,8 +470,8 @@ def _sure(shown: _Shown, records: int, asked: Requirement, found: set[tuple[int,
         for ids, traces in _every_set(shown, s):
             many = np.diff(first)[traces]
             place = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
-            told = value[np.repeat(first[traces], many) + place]
-            keys, times = np.unique(np.repeat(ids, many) * width + told, return_counts=True)
+            cells = value[np.repeat(first[traces], many) + place]
+            keys, times = np.unique(np.repeat(ids, many) * width + cells, return_counts=True)
             of, what = keys // width, keys % width
             if asked.kind == "alpha":
                 worst.append(float((times / np.bincount(ids)[of]).max(initial=0.0)))
@@ -503,7 +503,7 @@ def _blocks(shown: _Shown, size: int) -> Iterator[Ints]:
             yield heads
 
 
-def _listed(shown: _Shown, heads: Ints, size: int) -> tuple[Ints, Ints]:
+def _list_sets(shown: _Shown, heads: Ints, size: int) -> tuple[Ints, Ints]:
     """Every set that begins with one of these points: a number per set, equal for equal sets, and the trace it was found in."""
     lines, traces = [], []
     left = shown.after[heads]
@@ -514,7 +514,7 @@ def _listed(shown: _Shown, heads: Ints, size: int) -> tuple[Ints, Ints]:
         first = np.broadcast_to(shown.points[own][:, None, None], (len(own), len(picks), 1))
         lines.append(np.concatenate((first, rest), axis=2).reshape(-1, size))
         traces.append(np.repeat(shown.trace[own], len(picks)))
-    return _numbered(np.concatenate(lines).astype(np.int64)), np.concatenate(traces)
+    return _number_lines(np.concatenate(lines).astype(np.int64)), np.concatenate(traces)
 
 
 def _picks(n: int, size: int) -> Ints:
@@ -524,7 +524,7 @@ def _picks(n: int, size: int) -> Ints:
     return flat.reshape(ways, size)
 
 
-def _numbered(lines: Ints) -> Ints:
+def _number_lines(lines: Ints) -> Ints:
     """Equal lines get the same number, counted from 0."""
     width = int(lines.max()) + 1
     ids: Ints = lines[:, 0]
@@ -620,10 +620,10 @@ def _moment(time: Any) -> tuple[float, Any]:
 
 def judge_events(requirements: Iterable[Requirement], facts: EventFacts) -> list[Verdict]:
     """Each requirement on known records against what was counted."""
-    return [r.judged(_found(r, facts)) for r in requirements]
+    return [r.judged(_find_share(r, facts)) for r in requirements]
 
 
-def _found(asked: Requirement, facts: EventFacts) -> float:
+def _find_share(asked: Requirement, facts: EventFacts) -> float:
     if asked.name in facts.further:
         return facts.further[asked.name]
     match asked:

@@ -170,8 +170,10 @@ def value_order(values: Sequence[Any], order: Sequence[str] = ()) -> list[Any]:
     """
     present = [v for v in values if v is not None]
     missing = [v for v in values if v is None]
-    said = {text: i for i, text in enumerate(order)}
-    places = [said.get(str(v), said.get(str(v).removeprefix("'"))) for v in present]  # a guard against formulas may stand before
+    ranks = {text: i for i, text in enumerate(order)}
+    places = [
+        ranks.get(str(v), ranks.get(str(v).removeprefix("'"))) for v in present
+    ]  # a guard against formulas may stand before
     if order and None not in places and len(set(places)) == len(places):
         return missing + [v for _, v in sorted(zip(places, present, strict=True), key=lambda x: x[0] or 0)]
     numbers = [as_number(v) for v in present]
@@ -203,10 +205,10 @@ def judge(requirements: Iterable[Requirement], facts: Facts, given: Given | None
     >>> [(v.requirement.name, v.found, v.met) for v in judge([req.K(5), req.AverageRisk(0.2)], facts)]
     [('k', 4, False), ('risk.average', 0.2, True)]
     """
-    return [r.judged(_found(r, facts, given or {})) for r in requirements]
+    return [r.judged(_find_share(r, facts, given or {})) for r in requirements]
 
 
-def _found(r: Requirement, facts: Facts, given: Given) -> float | None:
+def _find_share(r: Requirement, facts: Facts, given: Given) -> float | None:
     if r.place in given:
         return given[r.place]
     if r.sensitive is not None:
@@ -235,8 +237,8 @@ def _inside(r: Requirement, inside: Inside) -> float | None:
             return ratio
         case req.TCloseness():  # without a hierarchy the equal distance, which is never smaller
             return float(known.get(f"t_{r.distance}", known["t_equal"]))
-    found: float | None = known[r.place[-1]]
-    return found
+    least: float | None = known[r.place[-1]]
+    return least
 
 
 def recursive_levels(requirements: Iterable[Requirement]) -> dict[str, list[int]]:

@@ -34,12 +34,12 @@ def parse_csv(text: str) -> Iterator[list[Cell]]:
     """
     at, record = 0, list[Cell]()
     while at < len(text) or record:
-        found = _CELL.match(text, at)
-        if found is None:
+        cell = _CELL.match(text, at)
+        if cell is None:
             raise TamperError("the written CSV is not well formed: a quotation mark stands where none may stand.")
-        quoted, bare, end = found.groups()
+        quoted, bare, end = cell.groups()
         record.append(quoted.replace('""', '"') if quoted is not None else bare or None)
-        at = found.end()
+        at = cell.end()
         if end != ",":
             yield record
             record = []
@@ -121,8 +121,8 @@ def csv_batches(path: Path, columns: list[str]) -> Iterator[Any]:
         ),
     )
     for batch in reader:
-        found = batch.columns  # by place: a look-up by name goes through all names
-        yield pa.RecordBatch.from_arrays([found[at[i]] for i in wanted], names=columns)
+        arrays = batch.columns  # by place: a look-up by name goes through all names
+        yield pa.RecordBatch.from_arrays([arrays[at[i]] for i in wanted], names=columns)
 
 
 ROWS = 65_536
@@ -143,9 +143,9 @@ def _jsonl_cells(path: Path, columns: list[str]) -> Iterator[list[list[str | Non
         for line in source:
             if not line.strip():
                 continue
-            found = _pairs(line, path)
-            record = dict(found)
-            if len(record) != len(found) or set(record) != set(wanted):
+            pairs = _pairs(line, path)
+            record = dict(pairs)
+            if len(record) != len(pairs) or set(record) != set(wanted):
                 raise TamperError(f"'{path.name}' has lines with other names than its first.")
             for name, values in zip(columns, block, strict=True):
                 values.append(_text(record[name], path))
@@ -157,10 +157,10 @@ def _jsonl_cells(path: Path, columns: list[str]) -> Iterator[list[list[str | Non
 
 def _pairs(line: str, path: Path) -> list[tuple[str, Any]]:
     """Name and value of each field, numbers as their own text."""
-    found = json.loads(line, object_pairs_hook=_Fields, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
-    if not isinstance(found, _Fields):
+    pairs = json.loads(line, object_pairs_hook=_Fields, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
+    if not isinstance(pairs, _Fields):
         raise TamperError(f"'{path.name}' has a line that is not an object.")
-    return list(found)
+    return list(pairs)
 
 
 class _Fields(list[tuple[str, Any]]):
@@ -213,10 +213,10 @@ def statistical_records(path: Path) -> int | None:
     if path.suffix not in read:
         return None
     try:
-        found = read[path.suffix](str(path), metadataonly=True)[1].number_rows
+        records = read[path.suffix](str(path), metadataonly=True)[1].number_rows
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
         raise unreadable(path, error) from None
-    return None if found is None or found < 0 else int(found)
+    return None if records is None or records < 0 else int(records)
 
 
 def parquet_records(path: Path) -> int:
@@ -224,20 +224,20 @@ def parquet_records(path: Path) -> int:
     import pyarrow.parquet as pq
 
     footer = pq.read_metadata(path)
-    found = sum(int(footer.row_group(i).num_rows) for i in range(footer.num_row_groups))
-    if found != footer.num_rows:
+    records = sum(int(footer.row_group(i).num_rows) for i in range(footer.num_row_groups))
+    if records != footer.num_rows:
         raise TamperError(f"'{path.name}' states two different numbers of records.")
-    return found
+    return records
 
 
 def value_labels(path: Path) -> dict[str, dict[float, str]]:
     """Labels of codes, by column: what a reader of SPSS or Stata sees in their place; empty for other files."""
     if path.suffix not in (".sav", ".dta"):
         return {}
-    found = _stats_file(path)[1].variable_value_labels
+    stored = _stats_file(path)[1].variable_value_labels
     return {
         str(column): {float(code): str(label) for code, label in labels.items() if isinstance(code, int | float)}
-        for column, labels in found.items()
+        for column, labels in stored.items()
     }
 
 

@@ -69,12 +69,12 @@ def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
             f"files ending in '{path.suffix}' cannot be counted again.",
             hint="Use CSV, Parquet, Arrow, JSON lines, Excel, SPSS, Stata, SAS transport.",
         )
-    with _guarded(path):
+    with _guard(path):
         yield from opened(path, list(columns))
 
 
 @contextmanager
-def _guarded(path: Path) -> Iterator[None]:
+def _guard(path: Path) -> Iterator[None]:
     """Turn what a reader raises on bytes that nobody wrote on purpose into an error that shows nothing of the file's contents."""
     import pyarrow as pa
 
@@ -180,11 +180,11 @@ def coded(column: Any) -> tuple[Codes, Any]:
         each = [numbers.setdefault(v, len(numbers)) for chunk in column.chunks for v in chunk.to_pylist()]
         return np.array(each, dtype=np.int64), pa.array(list(numbers))
     encoded = column if pa.types.is_dictionary(column.type) else pa.chunked_array([_encoded(c) for c in column.chunks])
-    found = encoded.unify_dictionaries().chunks
-    distinct = found[0].dictionary if found else pa.nulls(0, column.type)
+    chunks = encoded.unify_dictionaries().chunks
+    distinct = chunks[0].dictionary if chunks else pa.nulls(0, column.type)
     out = np.empty(len(column), dtype=np.int32)
     at = 0
-    for part in found:
+    for part in chunks:
         out[at : at + len(part)] = part.indices.fill_null(len(distinct)).to_numpy()
         at += len(part)
     return out, pa.concat_arrays([distinct, pa.nulls(1, distinct.type)])
@@ -192,17 +192,17 @@ def coded(column: Any) -> tuple[Codes, Any]:
 
 def parts(folder: Path) -> list[Path]:
     """The files of a data folder (Spark writes one per partition), in order of their names."""
-    found = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith((".", "_")))
-    if not found:
+    files = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith((".", "_")))
+    if not files:
         raise UnreadableError(f"the data folder '{folder.name}' is empty.")
-    return found
+    return files
 
 
 def header(path: Path) -> list[str]:
     """Names of the columns that the file has, in order."""
     if path.is_dir():
         return _header_of_parts(path)
-    with _guarded(path):
+    with _guard(path):
         return _names(path)
 
 
@@ -212,7 +212,7 @@ def _header_of_parts(folder: Path) -> list[str]:
 
     schemas = []
     for part in parts(folder):
-        with _guarded(part):
+        with _guard(part):
             schemas.append(pq.read_schema(part).remove_metadata())
     if any(schema != schemas[0] for schema in schemas):
         raise TamperError("the parts of the data have different columns.")
@@ -243,13 +243,13 @@ def check_records(path: Path, stated: int) -> None:
     A packed file of a megabyte can hold hundreds of millions of records. Files that state no number (CSV, JSON lines, workbooks)
     are not larger than what is read of them.
     """
-    with _guarded(path):
-        found = sum(_stated(p) or 0 for p in parts(path)) if path.is_dir() else _stated(path)
-    if found is not None and found != stated:
-        raise VerificationError(f"'{path.name}' has {found:,} records, the certificate states {stated:,}.")
+    with _guard(path):
+        records = sum(_stated_rows(p) or 0 for p in parts(path)) if path.is_dir() else _stated_rows(path)
+    if records is not None and records != stated:
+        raise VerificationError(f"'{path.name}' has {records:,} records, the certificate states {stated:,}.")
 
 
-def _stated(path: Path) -> int | None:
+def _stated_rows(path: Path) -> int | None:
     if path.suffix == ".parquet":
         return parquet_records(path)
     if path.suffix in (".arrow", ".feather"):
@@ -275,16 +275,16 @@ def check_log(file: Path, parts: Mapping[str, int], columns: Sequence[str]) -> N
     """``parts`` are the names and sizes of the files beside the folder of the log."""
     check_text(file)
     try:
-        found: dict[str, list[Any]] = {name: [] for name in _ACTIONS}
+        actions: dict[str, list[Any]] = {name: [] for name in _ACTIONS}
         for line in file.read_text(encoding="utf-8").splitlines():
-            ((name, said),) = json.loads(line).items()
-            found[name].append(said)
-        added = [(a["path"], a["size"]) for a in found["add"]]
-        plain = not any(a["partitionValues"] or a.get("deletionVector") or a.get("stats") for a in found["add"])
-        (table,) = found["metaData"]
+            ((name, content),) = json.loads(line).items()
+            actions[name].append(content)
+        added = [(a["path"], a["size"]) for a in actions["add"]]
+        plain = not any(a["partitionValues"] or a.get("deletionVector") or a.get("stats") for a in actions["add"])
+        (table,) = actions["metaData"]
         names = [field["name"] for field in json.loads(table["schemaString"])["fields"]]
         as_they_are = (table["partitionColumns"], table["configuration"], table["format"]["provider"]) == ([], {}, "parquet")
-        once = len(found["protocol"]) == 1
+        once = len(actions["protocol"]) == 1
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise TamperError("the log of the Delta table is not one that Shoal writes.") from None
     if sorted(added) != sorted(parts.items()) or names != list(columns):

@@ -72,8 +72,8 @@ def recount(
     """
     wanted = [*quasi, *sensitive, *([unit] if unit else [])]
     levels = {c: tuple(sorted(set((recursive or {}).get(c, ())))) for c in sensitive}
-    found = read.batches(Path(path), wanted)
-    return facts_of_batches(found, len(quasi), sensitive, unit is not None, levels, trees or {}, orders or {})
+    rows = read.batches(Path(path), wanted)
+    return facts_of_batches(rows, len(quasi), sensitive, unit is not None, levels, trees or {}, orders or {})
 
 
 class _Column:
@@ -167,14 +167,14 @@ class FileColumns:
         import pyarrow as pa
 
         left = [n for n in names if not self._has_texts(n)]
-        found = {n: self._coded(n) for n in names if self._has_texts(n)}
+        columns = {n: self._coded(n) for n in names if self._has_texts(n)}
         if left:
-            found |= dict(zip(left, pa.Table.from_batches(list(self._batches(left))).columns, strict=True))
-        return pa.table([found[n] for n in names], names=list(names))
+            columns |= dict(zip(left, pa.Table.from_batches(list(self._batches(left))).columns, strict=True))
+        return pa.table([columns[n] for n in names], names=list(names))
 
     def _batches(self, names: Sequence[str]) -> Iterable[Any]:
-        found: Iterable[Any] = read.batches(self.source, names) if isinstance(self.source, Path) else self.source.scan(names)
-        return found
+        parts: Iterable[Any] = read.batches(self.source, names) if isinstance(self.source, Path) else self.source.scan(names)
+        return parts
 
     def texts(self, name: str) -> Counter[str | None] | None:
         """How many records hold each text of a column of a CSV file that was read; None for other columns."""
@@ -221,11 +221,11 @@ def number_groups(columns: Sequence[npt.NDArray[np.signedinteger[Any]]]) -> tupl
     for column in columns[1:]:
         width = int(column.max(initial=0)) + 1
         if span * width > _table(len(key)) or span > 2**62 // width:
-            key, span = _numbered(key, span)
+            key, span = _rank(key, span)
         key *= width
         key += column
         span *= width
-    number, n = _numbered(key, span)
+    number, n = _rank(key, span)
     first = np.zeros(n, dtype=np.int64)
     first[number[::-1]] = np.arange(len(number) - 1, -1, -1)  # of several writes to one place the last stays
     return number, first
@@ -236,11 +236,11 @@ def _table(records: int) -> int:
     return max(4 * records, 1 << 16)
 
 
-def _numbered(key: Codes, span: int) -> tuple[Codes, int]:
+def _rank(key: Codes, span: int) -> tuple[Codes, int]:
     """The rank of each number, all of them below ``span``, among those that occur; and how many do."""
     if span > _table(len(key)):
-        found, number = np.unique(key, return_inverse=True)
-        return number.astype(np.int64), len(found)
+        distinct, number = np.unique(key, return_inverse=True)
+        return number.astype(np.int64), len(distinct)
     there = np.zeros(span, dtype=np.bool_)
     there[key] = True
     rank = np.cumsum(there)
@@ -352,7 +352,7 @@ def _inside(
         distinct=int(np.bincount(number).min()),
         entropy=float(np.exp(entropy.min())),
         equal=float(max(equal.max(), 0.0)),
-        ordered=_ordered(number, value, counts, n_classes),
+        ordered=_ordered_distance(number, value, counts, n_classes),
         recursive={level: _largest_ratio(number, counts, level, n_classes) for level in levels},
         hierarchical=None if tree is None else _by_tree(number, value, p, q, ordered, tree),
         alpha=float(p.max()),
@@ -378,7 +378,7 @@ def _by_tree(
     return float(max(moved.max() / (2 * tree.height), 0.0))
 
 
-def _ordered(number: Codes, value: Codes, counts: Codes, n_classes: int) -> float:
+def _ordered_distance(number: Codes, value: Codes, counts: Codes, n_classes: int) -> float:
     """The largest Σ|P − Q| / (m − 1) of a class, P and Q the shares of people up to each of the m values.
 
     Inside a class P stays as it is from one of its values to the next, while Q grows: up to the place where Q passes P the

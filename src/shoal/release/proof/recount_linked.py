@@ -88,7 +88,7 @@ def everybody(files: Sequence[File]) -> Everybody:
     """Read the files."""
     numbers: dict[Row, int] = {}
     own: dict[Any, int] = {}
-    found: dict[Any, list[int]] = defaultdict(list)
+    people: dict[Any, list[int]] = defaultdict(list)
     sensitive: dict[tuple[int, str], dict[Any, set[Any]]] = {}
     records = []
     for i, file in enumerate(files):
@@ -97,11 +97,11 @@ def everybody(files: Sequence[File]) -> Everybody:
         for row in rows(file.path, [file.key, *file.quasi, *file.sensitive]):
             person, n = row[0], n + 1
             number = numbers.setdefault((i, row[1 : 1 + len(file.quasi)]), len(numbers))
-            _place(i, person, number, own, found)
+            _place(i, person, number, own, people)
             for column, value in zip(file.sensitive, row[1 + len(file.quasi) :], strict=True):
                 values[column][person].add(value)
         records.append(n)
-    return Everybody(own, dict(found), {c: dict(v) for c, v in sensitive.items()}, tuple(records))
+    return Everybody(own, dict(people), {c: dict(v) for c, v in sensitive.items()}, tuple(records))
 
 
 def _place(table: int, person: Any, number: int, own: dict[Any, int], found: dict[Any, list[int]]) -> None:

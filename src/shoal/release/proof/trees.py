@@ -89,10 +89,10 @@ def read_orders(path: Path) -> dict[str, tuple[str, ...]]:
     if not path.exists():
         return {}
     try:
-        said = json.loads(path.read_text(encoding="utf-8")).get("orders", {})
-        if not all(isinstance(v, str) for values in said.values() for v in values):
+        orders = json.loads(path.read_text(encoding="utf-8")).get("orders", {})
+        if not all(isinstance(v, str) for values in orders.values() for v in values):
             raise ValueError
-        return {c: tuple(values) for c, values in said.items()}
+        return {c: tuple(values) for c, values in orders.items()}
     except (ValueError, TypeError, AttributeError):
         raise TamperError(f"'{NAME}' is not as Shoal wrote it.") from None
 

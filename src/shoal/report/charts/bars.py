@@ -30,8 +30,8 @@ def bars(names: Sequence[str], shares: Sequence[float | None], *, title: str, x:
         drawn.append(text(right + 12, y + 15, percent(share), anchor="start"))
     drawn += [text(along(t), floor + 18, f"{100 * t:g} %") for t in (0, 0.25, 0.5, 0.75, 1)]
     drawn.append(text((left + right) / 2, floor + 38, x, "t-soft"))
-    told = "; ".join(f"{n}: {'not known' if s is None else percent(s)}" for n, s in zip(names, shares, strict=True))
-    return Chart(right + 88, floor + 48, title, f"{x}. {told}.", tuple(drawn))
+    sentence = "; ".join(f"{n}: {'not known' if s is None else percent(s)}" for n, s in zip(names, shares, strict=True))
+    return Chart(right + 88, floor + 48, title, f"{x}. {sentence}.", tuple(drawn))
 
 
 BOX_HEIGHT = 24
@@ -57,8 +57,10 @@ def boxes(rows: Sequence[Box], *, title: str, x: str) -> Chart:
     marks.append(line(left, floor, right, floor, "axis"))
     marks += [text(along(t), floor + 18, compact(t)) for t in ticks]
     marks.append(text((left + right) / 2, floor + 38, x, "t-soft"))
-    told = "; ".join(f"{r[0]}: {compact(r[1])}, {compact(r[2])}, {compact(r[3])}, {compact(r[4])}, {compact(r[5])}" for r in rows)
-    return Chart(right + 24, floor + 48, title, f"{x}: smallest, quartiles, largest. {told}.", tuple(marks))
+    sentence = "; ".join(
+        f"{r[0]}: {compact(r[1])}, {compact(r[2])}, {compact(r[3])}, {compact(r[4])}, {compact(r[5])}" for r in rows
+    )
+    return Chart(right + 24, floor + 48, title, f"{x}: smallest, quartiles, largest. {sentence}.", tuple(marks))
 
 
 STEPS = ("under 1", "1–9", "10–39", "40–69", "70–94", "95–100 %")
@@ -104,9 +106,9 @@ def heat_map(
     key = floor + 44 + (int(3.8 * max(map(len, shown))) if turned else 0)
     marks += _key(left, key, counted) if not room else _key(8, key, counted, (room - 16) / len(STEPS))
     width = room or 8 + int(max(left + n * wide, left + len(STEPS) * 62 + 16))
-    told = "; ".join(f"{names[i]} and {names[j]}: {short_percent(shares[i][j])} %" for i in range(n) for j in range(i))
+    sentence = "; ".join(f"{names[i]} and {names[j]}: {short_percent(shares[i][j])} %" for i in range(n) for j in range(i))
     alone = "; ".join(f"{names[i]} alone: {short_percent(shares[i][i])} %" for i in range(n))
-    return Chart(width, key + 28, title, f"Percent {counted}. {alone}; {told}." if told else f"{alone}.", tuple(marks))
+    return Chart(width, key + 28, title, f"Percent {counted}. {alone}; {sentence}." if sentence else f"{alone}.", tuple(marks))
 
 
 def _key(left: float, y: float, counted: str, step: float = 62) -> list[Mark]:
@@ -148,8 +150,8 @@ def dial(value: float, interval: tuple[float, float], target: float, *, title: s
         text(X + (OUTER + INNER) / 2, Y + 18, "100 %"),
         text(X, Y + 40, f"{aim}: {'✓ met' if met else '✕ not met'}", "t-ink"),
     ]
-    told = f"{share_words(value)}, between {low} and {high}; {aim}, {'met' if met else 'not met'}."
-    return Chart(WIDTH, HEIGHT, title, told, tuple(marks))
+    caption = f"{share_words(value)}, between {low} and {high}; {aim}, {'met' if met else 'not met'}."
+    return Chart(WIDTH, HEIGHT, title, caption, tuple(marks))
 
 
 def share_words(share: float) -> str:
@@ -208,9 +210,9 @@ def before_after(before: Sequence[int], after: Sequence[tuple[str, int]], *, tit
             if fits([f"{n:,}"], step):
                 marks.append(text(middle, up(n) - 5, f"{n:,}", "t-ink"))
             marks.append(text(middle, 258, name, anchor="end" if turned else "middle", turn=-35 if turned else 0))
-    said = "; ".join(f"{name}: {n:,}" for name, n in after[:MOST_NAMED])
-    told = f"Before: {values:,} values. After: {len(after):,} {several}. {said}."
-    return Chart(width, 270 + below, title, told, tuple(marks))
+    listed = "; ".join(f"{name}: {n:,}" for name, n in after[:MOST_NAMED])
+    sentence = f"Before: {values:,} values. After: {len(after):,} {several}. {listed}."
+    return Chart(width, 270 + below, title, sentence, tuple(marks))
 
 
 def _panel(bars: Sequence[int], ceiling: float, floor: float, kind: str, right: float) -> list[Mark]:

@@ -74,8 +74,8 @@ def curve(
         marks.append(line(at, ceiling - 36, at, floor, "limit"))
         marks.append(text(at - 8 if end else at + 8, ceiling - 26, here[1], "t-ink", anchor="end" if end else "start"))
     named, below = _names(lines, left if width > 400 else 8, floor + 66, width)
-    told = "; ".join(_told(one) for one in lines)
-    return Chart(width, floor + 48 + below, title, f"{y} against {x}. {told}.", (*marks, *named))
+    sentence = "; ".join(_describe_line(one) for one in lines)
+    return Chart(width, floor + 48 + below, title, f"{y} against {x}. {sentence}.", (*marks, *named))
 
 
 def _line(one: Line, kind: str, along: Scale, up: Scale) -> list[Mark]:
@@ -108,7 +108,7 @@ def _names(lines: Sequence[Line], left: float, y: float, width: int) -> tuple[li
     return marks, 28 + int(y - first)
 
 
-def _told(one: Line) -> str:
+def _describe_line(one: Line) -> str:
     (a, b), (c, d) = one.points[0], one.points[-1]
     return f"{one.name}: {compact(b)} at {compact(a)}, {compact(d)} at {compact(c)}"
 
@@ -152,8 +152,8 @@ def rising(
             marks.append(text(middle, at - 8, f"{n:,}", "t-ink"))
         marks.append(text(middle, floor + 18, shown[i], anchor="end" if turn else "middle", turn=turn))
     below = int(deep * max(map(len, shown)))
-    told = "; ".join(f"{name}: {n:,}" for name, n in zip(shown, people, strict=True))
-    return Chart(int(right) + 16, floor + 30 + below, title, f"{y} of {total:,}. {told}.", tuple(marks))
+    sentence = "; ".join(f"{name}: {n:,}" for name, n in zip(shown, people, strict=True))
+    return Chart(int(right) + 16, floor + 30 + below, title, f"{y} of {total:,}. {sentence}.", tuple(marks))
 
 
 def staircase(names: Sequence[str], crowd: Sequence[float], *, title: str, y: str, few: float = 10, width: int = 640) -> Chart:
@@ -187,8 +187,8 @@ def staircase(names: Sequence[str], crowd: Sequence[float], *, title: str, y: st
         if least > 18 or i == len(names) - 1 or fits([_people(people)], step - 8):
             marks.append(text(middle, up(max(people, 0.8)) - 8, _people(people), "t-ink"))
         marks.append(text(middle, floor + 18, name, anchor="end" if turned else "middle", turn=-35 if turned else 0))
-    told = "; ".join(f"{name}: {_people(people)}" for name, people in zip(names, crowd, strict=True))
-    return Chart(int(end) + 16, floor + (34 if least > 18 else 50) + below, title, f"{y}. {told}.", tuple(marks))
+    sentence = "; ".join(f"{name}: {_people(people)}" for name, people in zip(names, crowd, strict=True))
+    return Chart(int(end) + 16, floor + (34 if least > 18 else 50) + below, title, f"{y}. {sentence}.", tuple(marks))
 
 
 def _people(value: float) -> str:
@@ -236,8 +236,8 @@ def timeline(
         marks += [text(right, up(limit[0]) - 6, f"{limit[1]}: {limit[0]:,}", "t-ink", anchor="end")]
     marks += _labels(periods, left, step, floor)
     key = _key(list(series), any(refused), left, floor + 52)
-    told = "; ".join(f"{p}: {n:,}" for p, n in zip(periods, sums, strict=True)) or "nothing yet"
-    return Chart(width, int(floor + 48 + 20 * (len(series) + any(refused))), title, f"{y}. {told}.", (*marks, *key))
+    sentence = "; ".join(f"{p}: {n:,}" for p, n in zip(periods, sums, strict=True)) or "nothing yet"
+    return Chart(width, int(floor + 48 + 20 * (len(series) + any(refused))), title, f"{y}. {sentence}.", (*marks, *key))
 
 
 def _cross(x: float, y: float) -> list[Mark]:
@@ -330,9 +330,9 @@ def frontier(
         marks.append(text(left + 8 if near else right, up(asked) + 16, words, "t-ink", anchor="start" if near else "end"))
     for p, (x, y) in zip(points, place, strict=True):
         marks += (_chosen if p.get("chosen") else _plan)(x, y, left, p.get("name") or "")
-    told = zip(points, ks, losses, strict=True)
-    said = "; ".join(f"k {k:,}: {compact(loss)}{', chosen' if p.get('chosen') else ''}" for p, k, loss in told)
-    return Chart(width, 292, title, f"{said}.", tuple(marks))
+    triples = zip(points, ks, losses, strict=True)
+    sentence = "; ".join(f"k {k:,}: {compact(loss)}{', chosen' if p.get('chosen') else ''}" for p, k, loss in triples)
+    return Chart(width, 292, title, f"{sentence}.", tuple(marks))
 
 
 def _apart(ks: Sequence[int], up: Scale) -> list[float]:

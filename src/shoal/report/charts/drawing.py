@@ -151,9 +151,9 @@ def powers(low: float, high: float, most: int = 7) -> list[float]:
     """
     tens = range(math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9) + 1)
     every = -(-len(tens) // most)
-    found = [10.0**n for n in tens[::every] if low * (1 - 1e-9) <= 10.0**n <= high * (1 + 1e-9)]
-    if len(found) >= 3:
-        return found
+    ticks = [10.0**n for n in tens[::every] if low * (1 - 1e-9) <= 10.0**n <= high * (1 + 1e-9)]
+    if len(ticks) >= 3:
+        return ticks
     return [m * 10.0**n for n in tens for m in (1, 2, 5) if low * (1 - 1e-9) <= m * 10.0**n <= high * (1 + 1e-9)] or [low]
 
 
@@ -256,8 +256,8 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Mark:
 
 def path(points: Iterable[Point], kind: str, *, closed: bool = False) -> Mark:
     """Straight lines through points; closed and filled as an area."""
-    said = " ".join(f"{place(x)},{place(y)}" for x, y in points)
-    return Mark("polygon" if closed else "polyline", kind, (("points", said),))
+    line = " ".join(f"{place(x)},{place(y)}" for x, y in points)
+    return Mark("polygon" if closed else "polyline", kind, (("points", line),))
 
 
 def dot(x: float, y: float, r: float, kind: str) -> Mark:
@@ -273,13 +273,13 @@ def text(x: float, y: float, words: str, kind: str = "t", *, anchor: str = "midd
 
 def hatched(x: float, y: float, width: float, height: float, kind: str, stripes: str) -> list[Mark]:
     """A rectangle under diagonal stripes, so that it can be distinguished without colour."""
-    said, start, gap = [], 6.0, 6.0
+    parts, start, gap = [], 6.0, 6.0
     while start < width + height:
         one = (x + min(start, width), y + max(0.0, start - width))
         other = (x + max(0.0, start - height), y + min(start, height))
-        said.append(f"M{place(one[0])},{place(one[1])}L{place(other[0])},{place(other[1])}")
+        parts.append(f"M{place(one[0])},{place(one[1])}L{place(other[0])},{place(other[1])}")
         start += gap
-    drawn = [Mark("path", stripes, (("d", "".join(said)),))] if said else []
+    drawn = [Mark("path", stripes, (("d", "".join(parts)),))] if parts else []
     return [rect(x, y, width, height, kind), *drawn]
 
 

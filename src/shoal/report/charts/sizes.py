@@ -42,15 +42,15 @@ def edges(k: int, largest: int) -> list[int]:
     >>> edges(5, 40), edges(1, 3)
     ([1, 2, 4, 5, 10, 20, 40, 80], [1, 2, 4])
     """
-    found, step = {1, k}, 2
+    ends, step = {1, k}, 2
     while step < k:
-        found.add(step)
+        ends.add(step)
         step *= 2
     step = k
     while step <= largest:
-        found.add(step)
+        ends.add(step)
         step *= 2
-    return sorted({*found, max(step, 2)})
+    return sorted({*ends, max(step, 2)})
 
 
 def bins(series: Sequence[Sizes], k: int) -> list[tuple[int, int, list[int]]]:
@@ -64,22 +64,22 @@ def bins(series: Sequence[Sizes], k: int) -> list[tuple[int, int, list[int]]]:
     [(1, 2, [9]), (2, 4, [8]), (4, 5, [0]), (5, 10, [10]), (10, 20, [0])]
     """
     largest = max(2 * k, *(size for sizes in series for size in sizes))
-    found = [
+    counted = [
         (low, high, [sum(n for size, n in sizes.items() if low <= size < high) for sizes in series])
         for low, high in pairwise(edges(k, largest))
     ]
     at = 0
-    while at < len(found):
-        low, _, people = found[at]
-        mates = [i for i in (at - 1, at + 1) if 0 <= i < len(found) and (found[i][0] < k) == (low < k)]
+    while at < len(counted):
+        low, _, people = counted[at]
+        mates = [i for i in (at - 1, at + 1) if 0 <= i < len(counted) and (counted[i][0] < k) == (low < k)]
         if mates and any(0 < n < k for n in people):
             first = min(at, mates[0])
-            one, two = found[first], found[first + 1]
-            found[first : first + 2] = [(one[0], two[1], [a + b for a, b in zip(one[2], two[2], strict=True)])]
+            one, two = counted[first], counted[first + 1]
+            counted[first : first + 2] = [(one[0], two[1], [a + b for a, b in zip(one[2], two[2], strict=True)])]
             at = max(0, first - 1)
         else:
             at += 1
-    return found
+    return counted
 
 
 def _label(low: int, high: int) -> str:
@@ -100,34 +100,34 @@ def class_sizes(
     ``before`` is drawn as outlines beside the bars. ``unit`` is what is counted.
     """
     series = [now] if before is None else [before, now]
-    found = bins(series, k)
+    bars = bins(series, k)
     totals = [sum(sizes.values()) for sizes in series]
-    shares = [[n / total for n, total in zip(people, totals, strict=True)] for _, _, people in found]
+    shares = [[n / total for n, total in zip(people, totals, strict=True)] for _, _, people in bars]
     top = nice(max(max(s) for s in shares))
     left, right, floor, ceiling = 56, width - 8, 236, 46
     up = Scale(0, top, floor, ceiling)
-    step = (right - left) / len(found)
-    small = sum(1 for low, _, _ in found if low < k)
+    step = (right - left) / len(bars)
+    small = sum(1 for low, _, _ in bars if low < k)
     marks: list[Mark] = []
     if small:
         marks.append(rect(left, ceiling, small * step, floor - ceiling, "risk-zone"))
     marks += left_axis(up, steps(0, top, 5), left, right, f"share of {unit}", percent)
-    labels = [_label(low, high) for low, high, _ in found]
+    labels = [_label(low, high) for low, high, _ in bars]
     turned = not fits(labels, step)
-    for i, ((low, _, _), share) in enumerate(zip(found, shares, strict=True)):
+    for i, ((low, _, _), share) in enumerate(zip(bars, shares, strict=True)):
         marks += _bars(left + i * step, step, share, up, low < k)
         middle = left + (i + 0.5) * step
         end = {"anchor": "end", "turn": -35} if turned else {"anchor": "middle", "turn": 0}
         marks.append(text(middle, floor + 18, labels[i], **end))  # type: ignore[arg-type]
     marks.append(line(left, floor, right, floor, "axis"))
-    marks += _threshold(left + small * step, small, len(found), k, ceiling, floor, narrow=right if width < 600 else 0)
+    marks += _threshold(left + small * step, small, len(bars), k, ceiling, floor, narrow=right if width < 600 else 0)
     below = 24 if turned else 0
     marks.append(text((left + right) / 2, floor + 40 + below, f"size of the group that {unit} share", "t-soft"))
-    said = "; ".join(f"{label}: {_told(s)}" for label, s in zip(labels, shares, strict=True) if any(s))
-    return Chart(width, 284 + below, title, f"Share of {unit} by the size of their group. {said}.", tuple(marks))
+    sentence = "; ".join(f"{label}: {_show_share(s)}" for label, s in zip(labels, shares, strict=True) if any(s))
+    return Chart(width, 284 + below, title, f"Share of {unit} by the size of their group. {sentence}.", tuple(marks))
 
 
-def _told(share: Sequence[float]) -> str:
+def _show_share(share: Sequence[float]) -> str:
     if len(share) == 1:
         return percent(share[0])
     return f"{percent(share[0])} before, {percent(share[1])} after"
@@ -158,8 +158,8 @@ def _bars(x: float, step: float, share: Sequence[float], up: Scale, small: bool)
 
 def _above(value: float) -> str:
     """What stands above a bar: whole percents from 10 on."""
-    said = percent(value)
-    return f"{100 * value:.0f} %" if 0.1 <= value < 0.995 else said.replace("above 99.9 %", "> 99.9 %")
+    text = percent(value)
+    return f"{100 * value:.0f} %" if 0.1 <= value < 0.995 else text.replace("above 99.9 %", "> 99.9 %")
 
 
 def _threshold(at: float, small: int, bars: int, k: int, ceiling: float, floor: float, *, narrow: float = 0) -> list[Mark]:
@@ -167,8 +167,8 @@ def _threshold(at: float, small: int, bars: int, k: int, ceiling: float, floor: 
     if not small:
         return []
     if narrow:
-        said = f"dashed: from {k:,} on" if small < bars else f"all under {k:,}"
-        return [line(at, ceiling - 12, at, floor, "limit"), text(narrow, ceiling - 26, said, "t-sea", anchor="end")]
+        note = f"dashed: from {k:,} on" if small < bars else f"all under {k:,}"
+        return [line(at, ceiling - 12, at, floor, "limit"), text(narrow, ceiling - 26, note, "t-sea", anchor="end")]
     marks = [line(at, ceiling - 36, at, floor, "limit")]
     if small * 2 > bars or small >= 2:
         marks.append(text(at - 8, ceiling - 26, "← too small to hide in", "t-risk", anchor="end"))
@@ -212,8 +212,8 @@ def known_records(
             marks.append(path([*band[0], *reversed(band[1])], "band", closed=True))
         marks += [path(places, KINDS[i % len(KINDS)]), *(dot(x, y, 3, "dot") for x, y in places)]
     marks += _names(shown, along, up)
-    said = "; ".join(f"{c.name}: {percent(c.points[-1][1])} at {c.points[-1][0]}" for c in shown)
-    return Chart(WIDTH, FLOOR + 48, title, f"{y} against {x}. {said}.", tuple(marks))
+    sentence = "; ".join(f"{c.name}: {percent(c.points[-1][1])} at {c.points[-1][0]}" for c in shown)
+    return Chart(WIDTH, FLOOR + 48, title, f"{y} against {x}. {sentence}.", tuple(marks))
 
 
 def _names(curves: Sequence[Revealed], along: Scale, up: Scale) -> list[Mark]:
@@ -245,8 +245,8 @@ def set_sizes(found: Mapping[int, SetSizes], *, title: str, right: int = RIGHT, 
             text(middle, FLOOR + 20, f"{records}"),
         ]
     marks.append(text((LEFT + right) / 2, FLOOR + 40, "known records"))
-    said = "; ".join(f"{n} known: median {compact(h.median)}, mean {compact(h.mean)}" for n, h in found.items())
-    return Chart(width, FLOOR + 48, title, f"Sets by known records. {said}.", tuple(marks))
+    sentence = "; ".join(f"{n} known: median {compact(h.median)}, mean {compact(h.mean)}" for n, h in found.items())
+    return Chart(width, FLOOR + 48, title, f"Sets by known records. {sentence}.", tuple(marks))
 
 
 ACROSS = 10
@@ -271,9 +271,9 @@ def fish(total: int, alone: int, *, out: int = 0, fishes: int = 50, unit: str = 
     hide, lonely, gone = share_out(total, alone, out, n)
     kinds = ["fish-alone"] * lonely + ["fish-out"] * gone + ["fish"] * hide
     marks = [_one(12 + (i % ACROSS) * 33 + (i // ACROSS % 2) * 8, 12 + (i // ACROSS) * 20, kind) for i, kind in enumerate(kinds)]
-    said = [f"{alone:,} of {total:,} {unit} are one of a kind", f"{out:,} are left out" if out else ""]
+    parts = [f"{alone:,} of {total:,} {unit} are one of a kind", f"{out:,} are left out" if out else ""]
     rows = -(-n // ACROSS)
-    return Chart(346, 14 + 20 * rows, "The shoal", ", ".join(s for s in said if s) + ".", tuple(marks))
+    return Chart(346, 14 + 20 * rows, "The shoal", ", ".join(s for s in parts if s) + ".", tuple(marks))
 
 
 def _one(x: float, y: float, kind: str) -> Mark:
@@ -297,11 +297,11 @@ def caption(total: int, fishes: int = 50, *, alone: bool = True, out: bool = Fal
     ('Each fish is 400 people. Hollow, swimming left: one of a kind.', 'Each fish is one of them. All hide among others.')
     """
     each = total / fishes
-    said = [
+    parts = [
         "Each fish is one of them." if each <= 1 else f"Each fish is {'' if total % fishes == 0 else 'about '}{each:,.0f} {unit}."
     ]
     if alone:
-        said.append("Hollow, swimming left: one of a kind.")
+        parts.append("Hollow, swimming left: one of a kind.")
     if out:
-        said.append("Dash: left out.")
-    return " ".join(said if alone or out else [*said, "All hide among others."])
+        parts.append("Dash: left out.")
+    return " ".join(parts if alone or out else [*parts, "All hide among others."])

@@ -100,10 +100,10 @@ def best_plan(problem: EventProblem, progress: Progress = silent) -> Found:
             heappush(waiting, (problem.weights.mean(base_losses(problem, shape)), 1, i, shape))
             continue
         progress(tried / len(problem.shapes), f"trying {shape.words}")
-        found = tried_plan(problem, shape, problem.allow, None if best is None else best.loss)
+        outcome = tried_plan(problem, shape, problem.allow, None if best is None else best.loss)
         tried += 1
-        if found is not None and (best is None or found.loss < best.loss):
-            best = found
+        if outcome is not None and (best is None or outcome.loss < best.loss):
+            best = outcome
     if best is None:
         raise infeasible(problem)
     return replace(best, tried=tried)
@@ -144,11 +144,11 @@ def tried_plan(problem: EventProblem, shape: Shape, allow: float, limit: float |
     """The plan of this shape that leaves out at most this share of the records; None if there is none, or if it is seen early
     that none loses less than ``limit``. If more would have to go, people are left out whole, as far as that is allowed: those of
     whose records the largest share would go, about as many as it takes."""
-    found = _tried(problem, shape, allow, limit, None)
+    outcome = _try_plan(problem, shape, allow, limit, None)
     people = int(problem.person.max()) + 1
     away, most = np.zeros(people, dtype=np.bool_), most_of(problem.allow_people, people)
-    for turn in range(TURNS if found is None and most and allow < 1 else 0):
-        every = _tried(problem, shape, 1.0, limit, away)
+    for turn in range(TURNS if outcome is None and most and allow < 1 else 0):
+        every = _try_plan(problem, shape, 1.0, limit, away)
         if every is None:
             return None
         gone = np.where(away, 0, np.bincount(problem.person[~every.alive], minlength=people))
@@ -159,17 +159,17 @@ def tried_plan(problem: EventProblem, shape: Shape, allow: float, limit: float |
             return None
         enough = int(np.searchsorted(np.cumsum(gone[order]), over)) + 1
         away[order if turn == TURNS - 1 else order[: enough + enough // 10]] = True
-        found = _tried(problem, shape, allow, limit, away)
-        if found is not None:
-            return found
-    return found
+        outcome = _try_plan(problem, shape, allow, limit, away)
+        if outcome is not None:
+            return outcome
+    return outcome
 
 
 TURNS = 4
 """How often more people are left out whole, because those who are left lose more records without them."""
 
 
-def _tried(problem: EventProblem, shape: Shape, allow: float, limit: float | None, away: Mask | None) -> Found | None:
+def _try_plan(problem: EventProblem, shape: Shape, allow: float, limit: float | None, away: Mask | None) -> Found | None:
     """:func:`tried_plan` without these people, whose records do not count among those that may be left out."""
     keep = kept_records(problem, shape)
     there = keep | True if away is None else ~away[problem.person]
@@ -182,7 +182,7 @@ def _tried(problem: EventProblem, shape: Shape, allow: float, limit: float | Non
     others: list[Any] = [] if times is None else [times[keep]]
     levels: Levels | None = None
     blank: IntArray | None = None
-    dress = _dressed(problem, shape, keep)
+    dress = _dress(problem, shape, keep)
     if shape.place == CUT:
         if problem.tree is None or problem.leaf is None:
             raise InternalError("a cut is tried without a hierarchy.")
@@ -259,19 +259,19 @@ Dress = Callable[[Pairs, IntArray, Any], Pairs]
 record if that depends on the records (a list of columns)."""
 
 
-def _dressed(problem: EventProblem, shape: Shape, keep: Mask) -> Dress:
+def _dress(problem: EventProblem, shape: Shape, keep: Mask) -> Dress:
     if problem.shown is None:
         return lambda pairs, which, places: pairs
-    told = problem.shown(shape.time, EXACT if shape.place in (CUT, LOCAL) else shape.place).taken(np.flatnonzero(keep))
+    visible = problem.shown(shape.time, EXACT if shape.place in (CUT, LOCAL) else shape.place).taken(np.flatnonzero(keep))
     rank = problem.rank[keep]
 
     def dress(pairs: Pairs, which: IntArray, places: Any) -> Pairs:
         if shape.place == LOCAL:
-            left = len(told.places) - places
-            places = [np.where(i >= left, "*", p.astype(str)) for i, p in enumerate(told.places)]
+            left = len(visible.places) - places
+            places = [np.where(i >= left, "*", p.astype(str)) for i, p in enumerate(visible.places)]
         order = np.lexsort((rank, which))
         firsts = order[np.concatenate(([True], np.diff(which[order]) != 0))]
-        return replace(pairs, shown=(told if places is None else replace(told, places=tuple(places))).taken(firsts))
+        return replace(pairs, shown=(visible if places is None else replace(visible, places=tuple(places))).taken(firsts))
 
     return dress
 
@@ -334,8 +334,8 @@ def infeasible(problem: EventProblem) -> InfeasibleError:
 
 def _needed(problem: EventProblem, shape: Shape) -> Offer | None:
     """The offer to leave out as many records as this shape needs; None where not even that does."""
-    found = tried_plan(problem, shape, 1.0)
-    return None if found is None else Offer(shape, found.left_out / problem.n, found.loss, problem.asked)
+    outcome = tried_plan(problem, shape, 1.0)
+    return None if outcome is None else Offer(shape, outcome.left_out / problem.n, outcome.loss, problem.asked)
 
 
 MOST_TRIED = 24
@@ -392,16 +392,16 @@ def _with_fewer_people(problem: EventProblem) -> Offer | None:
         less = tuple(replace(r, k=max(2, r.k // 2)) if isinstance(r, KnownRecords | NearRecords) else r for r in asked)
         if less == asked:
             return None
-        found = _fewest(replace(problem, asked=less), problem.shapes)
-        if found is not None and found.suppress <= max(problem.allow, FEW_LEFT_OUT):
-            return found
+        outcome = _fewest(replace(problem, asked=less), problem.shapes)
+        if outcome is not None and outcome.suppress <= max(problem.allow, FEW_LEFT_OUT):
+            return outcome
         asked = less
 
 
 def _fewest(problem: EventProblem, shapes: Sequence[Shape]) -> Offer | None:
     """The offer that leaves out fewest records, among the coarsest shapes (a coarser one never needs more)."""
-    found = [o for o in (_needed(problem, s) for s in list(shapes)[-MOST_TRIED:]) if o is not None]
-    return min(found, key=lambda o: (o.suppress, o.loss), default=None)
+    outcomes = [o for o in (_needed(problem, s) for s in list(shapes)[-MOST_TRIED:]) if o is not None]
+    return min(outcomes, key=lambda o: (o.suppress, o.loss), default=None)
 
 
 Levels = npt.NDArray[np.int64]
@@ -426,13 +426,13 @@ def cut(
         done = suppressed(pairs, asked, allowed, split=split)
         if done is not None:
             return levels, done[0], which, done[1]
-        risen = _raised(tree, levels, leaf, pairs, which, asked)
+        risen = _raise_places(tree, levels, leaf, pairs, which, asked)
         if risen is None:
             return None
         levels = risen
 
 
-def _raised(
+def _raise_places(
     tree: Hierarchy, levels: Levels, leaf: IntArray, pairs: Pairs, which: IntArray, asked: tuple[Asked, ...]
 ) -> Levels | None:
     """One level up for the places of weak sets, a tenth of them at a time, those with fewest records first; None at the top."""

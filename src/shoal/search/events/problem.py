@@ -243,8 +243,8 @@ def traces_of(problem: EventProblem, shape: Shape, keep: Mask) -> tuple[IntArray
                 chunk[order] = (np.arange(len(own)) - np.searchsorted(own, own)) // every
     chunk = chunk - int(chunk.min(initial=0))
     width = int(chunk.max(initial=0)) + 1
-    found, trace = numbered(person * width + chunk)
-    return trace, found // width
+    numbers, trace = numbered(person * width + chunk)
+    return trace, numbers // width
 
 
 def renewal(text: str) -> tuple[int, str]:
@@ -271,8 +271,8 @@ def pairs_of(trace: IntArray, owner: IntArray, columns: list[Any], n: int) -> tu
         dense = numbered(codes)[1]
         point = numbered(point * (int(dense.max(initial=0)) + 1) + dense)[1]
     width = int(point.max(initial=0)) + 1
-    found, which, rows = np.unique(trace * width + point, return_inverse=True, return_counts=True)
-    return Pairs(found // width, found % width, rows.astype(np.int64), owner), which.astype(np.int64)
+    distinct, which, rows = np.unique(trace * width + point, return_inverse=True, return_counts=True)
+    return Pairs(distinct // width, distinct % width, rows.astype(np.int64), owner), which.astype(np.int64)
 
 
 def links_lost(person: IntArray, trace: IntArray) -> float:

@@ -55,8 +55,8 @@ def suppressed(
             if isinstance(r, Unicity):
                 alive = _unicity(pairs, alive, r, allowed)
             else:
-                pairs, alive = _held(pairs, alive, r, getattr(r, "records", most_known(asked)), allowed, hopeless, split=split)
-            if not alive.any() or _gone(pairs, alive) > allowed or hopeless(alive):
+                pairs, alive = _hold(pairs, alive, r, getattr(r, "records", most_known(asked)), allowed, hopeless, split=split)
+            if not alive.any() or _count_gone(pairs, alive) > allowed or hopeless(alive):
                 return None
         if (int(alive.sum()), len(pairs.owner)) == before:
             return pairs, alive
@@ -65,7 +65,7 @@ def suppressed(
 def too_rare(pairs: Pairs, asked: Sequence[Asked]) -> Mask:
     """The pairs that go for any plan with these points, because of how few people have them: a part of those that go at last."""
     every = np.ones(len(pairs.trace), dtype=np.bool_)
-    return ~_settled(pairs, every, people_asked(asked), None)
+    return ~_settle(pairs, every, people_asked(asked), None)
 
 
 def too_many(pairs: Pairs, alive: Mask, records: int) -> bool:
@@ -73,7 +73,7 @@ def too_many(pairs: Pairs, alive: Mask, records: int) -> bool:
     return Linked.of(pairs.trace, pairs.point, pairs.owner, alive).sets(records) > MOST_SETS
 
 
-def _gone(pairs: Pairs, alive: Mask) -> int:
+def _count_gone(pairs: Pairs, alive: Mask) -> int:
     return int(pairs.rows[~alive].sum())
 
 
@@ -91,7 +91,7 @@ def _rare(pairs: Pairs, alive: Mask, k: int) -> Mask:
         return out
     hit = np.isin(both, over)
     index, both = index[hit], both[hit]
-    order = np.lexsort((_shuffled(len(alive))[index], both))
+    order = np.lexsort((_shuffle(len(alive))[index], both))
     index, both = index[order], both[order]
     turn = np.arange(len(index)) - np.searchsorted(both, both)  # 0, 1, … for the traces of one person at one point
     out[index[turn >= most[np.searchsorted(group, both)]]] = False
@@ -99,7 +99,7 @@ def _rare(pairs: Pairs, alive: Mask, k: int) -> Mask:
 
 
 @lru_cache(1)
-def _shuffled(n: int) -> IntArray:
+def _shuffle(n: int) -> IntArray:
     """A fixed random order: which of a person's traces keep a point says nothing of them."""
     return np.random.default_rng(0).permutation(n)
 
@@ -141,7 +141,7 @@ def most_shown(place: IntArray, person: IntArray, k: int) -> int:
     return int(np.minimum(times, most_each(both // people, times, k)).sum())
 
 
-def _held(
+def _hold(
     pairs: Pairs, alive: Mask, asked: Asked, records: int, allowed: int, hopeless: Callable[[Mask], bool], *, split: bool
 ) -> tuple[Pairs, Mask]:
     """Until no set of up to so many records is weak by this requirement, or too much is gone."""
@@ -149,11 +149,11 @@ def _held(
     moved: IntArray | None = None  # points of which a pair went or changed its trace since the last look
     away: IntArray | None = None  # points of which a pair went: only there a person may have too large a share now
     while True:
-        fewer = _settled(pairs, alive, asked.k, away) if isinstance(asked, KnownRecords) else alive
+        fewer = _settle(pairs, alive, asked.k, away) if isinstance(asked, KnownRecords) else alive
         gone, alive = pairs.point[alive & ~fewer], fewer
-        if not (alive.any() and _gone(pairs, alive) <= allowed and (records > 1 or not plain)) or hopeless(alive):
+        if not (alive.any() and _count_gone(pairs, alive) <= allowed and (records > 1 or not plain)) or hopeless(alive):
             return pairs, alive
-        near, touched = (alive, None) if moved is None or not plain else _touched(pairs, alive, np.concatenate((moved, gone)))
+        near, touched = (alive, None) if moved is None or not plain else _touch(pairs, alive, np.concatenate((moved, gone)))
         if not near.any():
             return pairs, alive
         linked = pairs.linked(asked, near)
@@ -183,7 +183,7 @@ def _shorter(linked: Linked, mark: Mask, *, split: bool) -> tuple[Mask, Mask]:
     return mark & (some | ~whole), np.full(len(mark), not split) | (length == 1)
 
 
-def _settled(pairs: Pairs, alive: Mask, k: int, points: IntArray | None) -> Mask:
+def _settle(pairs: Pairs, alive: Mask, k: int, points: IntArray | None) -> Mask:
     """:func:`_rare` until nothing changes, if only of these points pairs went since it was so (None: of any)."""
     while points is None or len(points):
         there = alive if points is None else alive & _among(points, pairs.point)
@@ -204,11 +204,11 @@ def _split(pairs: Pairs, moved: IntArray) -> Pairs:
     """These pairs of each trace become a trace of their own, which stands after it."""
     twice = 2 * pairs.trace
     twice[moved] += 1
-    found, trace = numbered(twice)
-    return replace(pairs, trace=trace, owner=pairs.owner[found // 2])
+    numbers, trace = numbered(twice)
+    return replace(pairs, trace=trace, owner=pairs.owner[numbers // 2])
 
 
-def _touched(pairs: Pairs, alive: Mask, points: IntArray) -> tuple[Mask, IntArray]:
+def _touch(pairs: Pairs, alive: Mask, points: IntArray) -> tuple[Mask, IntArray]:
     """The traces that hold one of these points, as :class:`Linked` numbers them: only their sets may have become weaker. And the
     pairs at any point of theirs, which are all that is counted for them."""
     hit = _among(pairs.trace[alive & _among(points, pairs.point)], pairs.trace)
@@ -218,7 +218,7 @@ def _touched(pairs: Pairs, alive: Mask, points: IntArray) -> tuple[Mask, IntArra
 
 def _unicity(pairs: Pairs, alive: Mask, asked: Unicity, allowed: int) -> Mask:
     """Until few enough are singled out: in the traces where that costs fewest records, no set stays one person's only."""
-    while alive.any() and _gone(pairs, alive) <= allowed:
+    while alive.any() and _count_gone(pairs, alive) <= allowed:
         linked = Linked.of(pairs.trace, pairs.point, pairs.owner, alive)
         if linked.sets(asked.records) > MOST_SETS:
             return np.zeros_like(alive)

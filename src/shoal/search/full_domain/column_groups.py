@@ -61,9 +61,9 @@ def find_floors(evaluator: Evaluator, objective: Objective, control: Control) ->
     for most, share in GROUP_NODES.items():
         groups = column_groups(evaluator.problem, most)
         if len(groups) > 1 and groups not in tried:
-            found = _floors(evaluator, checks, objective, groups, share, control)
-            if best is None or found.least.sum() > best.least.sum():
-                best = found
+            floors = _floors(evaluator, checks, objective, groups, share, control)
+            if best is None or floors.least.sum() > best.least.sum():
+                best = floors
         tried.append(groups)
     return best
 
@@ -86,13 +86,13 @@ def column_groups(problem: Problem, most: int) -> list[tuple[int, ...]]:
 
     What a group costs grows faster than the logarithm of its nodes, so the sum of the squares of these is compared.
     """
-    filled = _filled(problem, most)
+    filled = _fill_groups(problem, most)
     even = _even(problem, len(filled))
     fits = all(len(g) == 1 or _n_nodes(problem, g) <= most for g in even)
     return even if fits and _weight(problem, even) >= HARDLY_LESS * _weight(problem, filled) else filled
 
 
-def _filled(problem: Problem, most: int) -> list[tuple[int, ...]]:
+def _fill_groups(problem: Problem, most: int) -> list[tuple[int, ...]]:
     groups: list[list[int]] = []
     waiting = prefix_order(problem)
     while waiting:
@@ -129,6 +129,6 @@ def _least(evaluator: Evaluator, checks: Checks, objective: Objective, columns: 
     alone = Evaluator(part, checks, evaluator.limit, threads=evaluator.threads)
     mine = objective.of_columns(part, columns)
     search = CompiledSearch(alone, mine) if is_compiled(alone, mine, control) else ListedSearch(alone, mine)
-    found = search.run(control)
+    least = search.run(control)
     evaluator.evaluated += alone.evaluated
-    return max(0.0, found.lower - EPSILON) if math.isfinite(found.lower) else 0.0
+    return max(0.0, least.lower - EPSILON) if math.isfinite(least.lower) else 0.0

@@ -67,19 +67,19 @@ class Evaluator:
         overlap = self.problem.overlap is not None
         source = self._sources.base if overlap else self._sources.below(node, self.coarsen)
         if self.by_size:
-            found = self.group(source, node, stop=True)
-            if found.n >= 0:
-                self._sources.used(node, source, found.n, lambda: self._copy(source, node, found))
-            return self._by_size(node, source, found)
-        found = self.group(source, node)
-        self._sources.used(node, source, found.n, lambda: self._copy(source, node, found))
-        failed, weak, removal = self._decide(source, found.gid, found.sums)
+            grouping = self.group(source, node, stop=True)
+            if grouping.n >= 0:
+                self._sources.used(node, source, grouping.n, lambda: self._copy(source, node, grouping))
+            return self._by_size(node, source, grouping)
+        grouping = self.group(source, node)
+        self._sources.used(node, source, grouping.n, lambda: self._copy(source, node, grouping))
+        failed, weak, removal = self._decide(source, grouping.gid, grouping.sums)
         if too_dear is not None and self.checks.estimates:
-            early = self._summary(node, source, found, failed, weak, removal, early=True)
+            early = self._summary(node, source, grouping, failed, weak, removal, early=True)
             if early.suppressed > self.limit or too_dear(early):
                 early.too_dear = early.suppressed <= self.limit
                 return early
-        return self._summary(node, source, found, failed, weak, removal)
+        return self._summary(node, source, grouping, failed, weak, removal)
 
     def _by_size(self, node: Node, source: Source, found: Groups) -> Evaluation:
         """The evaluation where groups are lost for their size only; ``found.n`` is −1 where the node was given up."""
@@ -104,12 +104,12 @@ class Evaluator:
     def groups(self, node: Sequence[int]) -> tuple[npt.NDArray[np.int32], Flags]:
         """Group of each base class, and which groups are published (from the base; for the final plan)."""
         base = self._sources.base
-        found = self.group(base, tuple(node))
-        failed, weak, _ = self._decide(base, found.gid, found.sums)
-        lost = self._lost(found.sums, failed | weak, self.crowd(base, found.gid, found.sums))
-        gid = np.empty_like(found.gid)
-        gid[base.reps] = found.gid  # the cells may have been sorted
-        return gid[: self.problem.n_base], ~lost & (found.sums[0] > 0)
+        grouping = self.group(base, tuple(node))
+        failed, weak, _ = self._decide(base, grouping.gid, grouping.sums)
+        lost = self._lost(grouping.sums, failed | weak, self.crowd(base, grouping.gid, grouping.sums))
+        gid = np.empty_like(grouping.gid)
+        gid[base.reps] = grouping.gid  # the cells may have been sorted
+        return gid[: self.problem.n_base], ~lost & (grouping.sums[0] > 0)
 
     def sharing(self, checks: Checks, limit: int) -> Evaluator:
         """An evaluator for other requirements on the same sensitive columns that shares tables and copies with this one."""
@@ -152,10 +152,10 @@ class Evaluator:
         """Groups of a source's cells at a node. With ``stop`` it may be given up, once more records are lost than the limit."""
         ends = breaks_for(source, node)
         limit = self.limit if stop else NO_LIMIT
-        found = self._space.group(source.blocks, self._tables.at(node), source.measures, ends, self.checks.least, limit)
+        groups = self._space.group(source.blocks, self._tables.at(node), source.measures, ends, self.checks.least, limit)
         if self.problem.overlap is not None:
-            self._count_people(source, found.gid, found.sums)
-        return found
+            self._count_people(source, groups.gid, groups.sums)
+        return groups
 
     def may_pass(self, source: Source, node: Node) -> bool:
         """Whether a group of a source's cells at a node may have enough members."""

@@ -105,15 +105,15 @@ def lattice(
     refuse_contradictions(problem, checks)
     evaluator = Evaluator(problem, checks, limit, threads=default_threads() if threads is None else threads)
     objective = Objective(problem, loss, weights)
-    found = run_search(evaluator, objective, control, lazy=lazy)
-    if found.best is None:
-        if found.stopped:
+    outcome = run_search(evaluator, objective, control, lazy=lazy)
+    if outcome.best is None:
+        if outcome.stopped:
             raise StoppedError(
-                f"the search was stopped ({found.stopped}) before it found a plan.",
+                f"the search was stopped ({outcome.stopped}) before it found a plan.",
                 hint="Allow more time, or suppress more records.",
             )
         raise infeasible(evaluator, suppress)
-    return make_result("lattice", evaluator, objective, found, control)
+    return make_result("lattice", evaluator, objective, outcome, control)
 
 
 def default_threads() -> int:
@@ -210,11 +210,11 @@ class OnePlan:
     def __call__(self, levels: Mapping[str, int]) -> SearchResult | None:
         """What a level per column does; None where no record would be left."""
         with self._one:
-            found = self._evaluator(self._problem.node(levels))
-            if not found.feasible:
+            result = self._evaluator(self._problem.node(levels))
+            if not result.feasible:
                 return None
-            total = self._objective.total(found)
-            return make_result("lattice", self._evaluator, self._objective, Found(found, total, total), Control())
+            total = self._objective.total(result)
+            return make_result("lattice", self._evaluator, self._objective, Found(result, total, total), Control())
 
 
 def loss_at(

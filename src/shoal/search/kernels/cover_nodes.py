@@ -164,7 +164,7 @@ def _number(s: Cover, space: float) -> None:
     """Number the keys, which are below ``space``, and add up their people."""
     left, base, mask = s.numbers[LEFT], s.numbers[BASE], len(s.slots) - 1
     direct = space <= len(s.slots)
-    found = 0
+    number = 0
     for c in range(left):
         key = s.cells[KEY, c]
         at = key
@@ -176,16 +176,16 @@ def _number(s: Cover, space: float) -> None:
             at = (at + 1) & mask
             g = s.slots[at] - base
         if g < 0:
-            g = found
+            g = number
             s.slots[at] = base + g
             s.cells[GROUP_KEY, g], s.cells[FIRST, g] = key, c
             s.cells[PEOPLE, g] = s.cells[LARGEST, g] = 0
             s.seen[g] = -1
-            found += 1
+            number += 1
         s.cells[GROUP, c] = g
         s.cells[PEOPLE, g] += s.cells[MEMBERS, c]
         s.cells[LARGEST, g] = max(s.cells[LARGEST, g], s.cells[MEMBERS, c])
-    s.numbers[GROUPS] = found
+    s.numbers[GROUPS] = number
 
 
 @lean_njit

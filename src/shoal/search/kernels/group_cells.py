@@ -64,10 +64,10 @@ def _group(
     """
     mask = len(slots) - 1
     start = begin
-    found = lost = small = 0
+    number = lost = small = 0
     for part in range(len(ends)):
         stop = ends[part]
-        fresh = found
+        fresh = number
         _keys(codes, starts, lanes, start, stop, cell_keys)
         for c in range(start, stop):
             key = cell_keys[c - start]
@@ -80,23 +80,23 @@ def _group(
                 at = (at + 1) & mask
                 g = slots[at] - base
             if g < 0:
-                g = found
+                g = number
                 slots[at] = base + g
                 keys[g] = key
                 first[g] = c
                 sums[g] = 0
-                found += 1
+                number += 1
             gid[c - begin] = g
             sums[g] += records[c]
         start = stop
-        for g in range(fresh, found):
+        for g in range(fresh, number):
             if sums[g] < least:
                 lost += sums[g]
                 small += 1
         if lost > limit and part + 1 < len(ends):
-            found = -1
+            number = -1
             break
-    result[0] = found
+    result[0] = number
     result[1] = lost
     result[2] = small
 
@@ -120,17 +120,17 @@ def _group_few(
     order = np.argsort(where, kind="stable")  # groups in order of first appearance
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    found = len(order)
-    gid[:n_cells], first[:found] = rank[inverse], where[order]
-    added = np.bincount(gid[:n_cells], weights=records[:n_cells], minlength=found).astype(np.int64)
-    sums[:found] = added
+    number = len(order)
+    gid[:n_cells], first[:number] = rank[inverse], where[order]
+    added = np.bincount(gid[:n_cells], weights=records[:n_cells], minlength=number).astype(np.int64)
+    sums[:number] = added
     below = np.flatnonzero(added < least)
     part = np.searchsorted(ends, first[below], side="right")
     lost = np.cumsum(np.bincount(part, weights=added[below], minlength=len(ends))).astype(np.int64)
     small = np.cumsum(np.bincount(part, minlength=len(ends)))
     over = np.flatnonzero(lost[:-1] > limit)
     last = int(over[0]) if len(over) else len(ends) - 1
-    result[:] = -1 if len(over) else found, lost[last], small[last]
+    result[:] = -1 if len(over) else number, lost[last], small[last]
 
 
 @lean_njit
@@ -142,7 +142,7 @@ def _merge(slots: Codes, direct: bool, base: int, begin: int, n_cells: int, leas
     numbers of groups, ``result`` receives what :func:`_group` would have given for all cells.
     """
     mask = len(slots) - 1
-    found = result[0]
+    number = result[0]
     for h in range(other[0]):
         key = keys[begin + h]
         at = key
@@ -154,23 +154,23 @@ def _merge(slots: Codes, direct: bool, base: int, begin: int, n_cells: int, leas
             at = (at + 1) & mask
             g = slots[at] - base
         if g < 0:  # no more than begin + h groups up to here: nothing is overwritten that is still needed
-            g = found
+            g = number
             slots[at] = base + g
             keys[g] = key
             first[g] = first[begin + h]
             sums[g] = sums[begin + h]
-            found += 1
+            number += 1
         else:
             sums[g] += sums[begin + h]
         numbers[h] = g
     for c in range(begin, n_cells):
         gid[c] = numbers[gid[c]]
     lost = small = 0
-    for g in range(found):
+    for g in range(number):
         if sums[g] < least:
             lost += sums[g]
             small += 1
-    result[0] = found
+    result[0] = number
     result[1] = lost
     result[2] = small
 

@@ -47,7 +47,7 @@ def _largest_capped(held: Floats, cap: Floats, used: int, size: float) -> float:
 
 
 @njit
-def _lowered(held: Floats, used: int, top: float) -> float:
+def _lower(held: Floats, used: int, top: float) -> float:
     """What is left after every count above ``top`` is lowered to it."""
     left = 0.0
     for i in range(used):
@@ -58,7 +58,7 @@ def _lowered(held: Floats, used: int, top: float) -> float:
 @njit
 def _is_diverse(held: Floats, used: int, top: float, least: float) -> bool:
     """Whether exp(H) ≥ ``least`` after every count above ``top`` is lowered to it."""
-    size, entropy = _lowered(held, used, top), 0.0
+    size, entropy = _lower(held, used, top), 0.0
     for i in range(used):
         share = min(held[i], top) / size
         entropy -= share * math.log(share)
@@ -125,14 +125,14 @@ def _kept_diverse(held: Floats, used: int, least: float) -> float:
             low = middle
         else:
             high = middle
-    return _lowered(held, used, high)
+    return _lower(held, used, high)
 
 
 @njit
 def _is_open(held: Floats, used: int, low: float, high: float) -> bool:
     """Whether it is not decided yet how many whole records stay when counts are lowered to something between two."""
     fine = high - low <= ROUNDING * high
-    return not fine and math.floor(_lowered(held, used, high)) > math.floor(_lowered(held, used, low))
+    return not fine and math.floor(_lower(held, used, high)) > math.floor(_lower(held, used, low))
 
 
 @njit
@@ -150,7 +150,7 @@ def _kept_recursive(held: Floats, used: int, c: float, depth: int) -> float:
             low = middle
         else:
             high = middle
-    return _lowered(ranked, used, high)
+    return _lower(ranked, used, high)
 
 
 @njit

@@ -105,8 +105,8 @@ def runs(problem: Problem, classes: IntArray, k: int) -> IntArray:
 def warm_up(evaluator: Evaluator) -> None:
     """Have the kernels compiled before a clock starts, with one class and one grouping."""
     base, one = evaluator.base_source(), np.ones(1, dtype=np.int64)
-    found = evaluator.group(base, evaluator.problem.heights)
-    evaluator.passing(base, found.gid, found.sums)
+    groups = evaluator.group(base, evaluator.problem.heights)
+    evaluator.passing(base, groups.gid, groups.sums)
     if evaluator.problem.n_base < FEW:
         return
     point, flags, price = np.zeros((1, 1), dtype=np.int32), np.zeros(1, dtype=np.bool_), np.zeros(1)
@@ -232,5 +232,5 @@ def _laid_out(
             values.append(column.value)
             end += len(column.value)
     flags = np.array([c.kind == "range" for c in columns])
-    found = np.concatenate([*values, np.zeros(0, dtype=np.int64)])
-    return starts, begin, found, flags, low, high, np.stack([c.width for c in columns])
+    values_found = np.concatenate([*values, np.zeros(0, dtype=np.int64)])
+    return starts, begin, values_found, flags, low, high, np.stack([c.width for c in columns])

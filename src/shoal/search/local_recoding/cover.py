@@ -70,21 +70,21 @@ def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
         if not evaluator.may_pass(source, node):
             empty.add(number, lambda n: not evaluator.may_pass(source, tuple(nodes[n].tolist())))  # noqa: B023  (called at once)
             continue
-        found = evaluator.group(source, node)
-        passed = evaluator.passing(source, found.gid, found.sums)
+        groups = evaluator.group(source, node)
+        passed = evaluator.passing(source, groups.gid, groups.sums)
         if not passed.any():
             continue
         ids = np.flatnonzero(passed)
         cost = np.zeros(len(ids))
         for j, level in enumerate(node):
-            cost += price[j][level][problem.codes[j, source.reps[found.first[ids]]]]
+            cost += price[j][level][problem.codes[j, source.reps[groups.first[ids]]]]
         take = cost <= key + step
         if not take.all():
             heapq.heappush(queue, (float(cost[~take].min()), number))
         if take.any():
-            number_of = np.full(found.n, -1, dtype=np.int64)
+            number_of = np.full(groups.n, -1, dtype=np.int64)
             number_of[ids[take]] = clusters + np.arange(int(take.sum()))
-            mine = number_of[found.gid]
+            mine = number_of[groups.gid]
             label[source.reps[mine >= 0]] = mine[mine >= 0]
             clusters += int(take.sum())
             source = restrict(source, mine < 0)

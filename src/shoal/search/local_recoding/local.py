@@ -155,7 +155,7 @@ def local(
     limit = most_of(suppress, problem.n_records)
     found = {} if known is None else known
     run = Run(evaluator, asked, cell_kinds(problem, cells), weights, control, _blocks(problem, capped), capped, limit, found)
-    return _best(run, thorough=thorough) if method == "best" else _recoded(run, method)
+    return _best(run, thorough=thorough) if method == "best" else _recode(run, method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,15 +185,15 @@ def _best(run: Run, *, thorough: bool) -> LocalResult:
     only_values = set(run.kinds) == {"hierarchy"}
     made: list[LocalResult] = []
     with contextlib.suppress(InfeasibleError):
-        made += [_recoded(run, "mondrian")] if run.evaluator.problem.n_base <= COMPARED else []
-    made.insert(0, _recoded(run, "cover" if only_values else "cluster"))
+        made += [_recode(run, "mondrian")] if run.evaluator.problem.n_base <= COMPARED else []
+    made.insert(0, _recode(run, "cover" if only_values else "cluster"))
     small = run.evaluator.problem.n_base <= SMALL
     with contextlib.suppress(InfeasibleError):
-        made += [_recoded(run, "cover")] if not only_values and (small or (thorough and _many_rare(run))) else []
+        made += [_recode(run, "cover")] if not only_values and (small or (thorough and _many_rare(run))) else []
         ranges = cell_kinds(run.evaluator.problem, "ranges")
-        made += [_recoded(run, "cluster", ranges)] if small and "set" in run.kinds and ranges != run.kinds else []
-    found = min(made, key=lambda one: round(one.ncp, 12))
-    return dataclasses.replace(found, seconds=run.control.seconds, stopped=run.control.reason)
+        made += [_recode(run, "cluster", ranges)] if small and "set" in run.kinds and ranges != run.kinds else []
+    best = min(made, key=lambda one: round(one.ncp, 12))
+    return dataclasses.replace(best, seconds=run.control.seconds, stopped=run.control.reason)
 
 
 def _many_rare(run: Run) -> bool:
@@ -204,17 +204,17 @@ def _many_rare(run: Run) -> bool:
     return bool(problem.measures[0, : problem.n_base][hidden].sum() > MANY_RARE * problem.n_records)
 
 
-def _recoded(run: Run, method: str, kinds: tuple[CellKind, ...] = ()) -> LocalResult:
+def _recode(run: Run, method: str, kinds: tuple[CellKind, ...] = ()) -> LocalResult:
     """The recoding of one method, clustered as for cells of these kinds, with records left out if that loses less."""
     label = _clusters(dataclasses.replace(run, kinds=kinds or run.kinds), method)
-    found = _result(run, method, label)
-    fewer = leave_out(run.evaluator, run.kinds, run.weights, label, run.limit - found.suppressed, run.control)
+    result = _result(run, method, label)
+    fewer = leave_out(run.evaluator, run.kinds, run.weights, label, run.limit - result.suppressed, run.control)
     if np.array_equal(fewer, label):
-        return found
+        return result
     with contextlib.suppress(InfeasibleError):
         other = _result(run, method, fewer)
-        found = other if other.loss < found.loss - EPSILON else found
-    return found
+        result = other if other.loss < result.loss - EPSILON else result
+    return result
 
 
 def _class_sizes(checks: Checks) -> Checks:

@@ -131,15 +131,15 @@ def _sensitive(counts: ClassCounts, requirements: Sequence[req.Requirement]) -> 
             )
         if column not in counts.sensitive:
             raise missing_column(column, tuple(counts.sensitive), table="counts", what="sensitive column")
-        found = profile(counts, column)
+        own = profile(counts, column)
         out.append(
             SensitiveChecks(
                 column=column,
-                cells=found.classes.astype(np.int32),
-                values=found.ranks.astype(np.int32),
-                counts=found.counts,
-                share=found.overall,
-                checks=tuple(_value_check(r, limit, found) for r in asked if (limit := r.value_limit(found.overall)) is not None),
+                cells=own.classes.astype(np.int32),
+                values=own.ranks.astype(np.int32),
+                counts=own.counts,
+                share=own.overall,
+                checks=tuple(_value_check(r, limit, own) for r in asked if (limit := r.value_limit(own.overall)) is not None),
             )
         )
     return tuple(out)

@@ -213,8 +213,8 @@ class Overlap:
         several = np.bincount(once // (int(self.people.max(initial=0)) + 1), minlength=len(members))
         smallest = np.full(int(self.people.max(initial=-1)) + 1, np.iinfo(np.int64).max)
         np.minimum.at(smallest, person[kept[group]], members[group[kept[group]]])
-        found = np.bincount(members[kept], weights=(members - several)[kept]).astype(np.int64)
-        out = {size: int(n) for size, n in enumerate(found.tolist()) if n}
+        people = np.bincount(members[kept], weights=(members - several)[kept]).astype(np.int64)
+        out = {size: int(n) for size, n in enumerate(people.tolist()) if n}
         for size, n in zip(*np.unique(smallest[smallest < np.iinfo(np.int64).max], return_counts=True), strict=True):
             out[int(size)] = out.get(int(size), 0) + int(n)
         return out

@@ -93,7 +93,7 @@ class Admission:
         async def handle(request: Request) -> Response:
             if not everybody:
                 request.state.vault_session = await self.admit(request)
-            return await inner(Request(request.scope, _bounded(request.receive, most)))
+            return await inner(Request(request.scope, _read_bounded(request.receive, most)))
 
         return handle
 
@@ -103,11 +103,11 @@ async def read_body(request: Request, model: type[Model]) -> Model:
     try:
         return model.model_validate_json(await request.body())
     except ValidationError as error:
-        found = [{**e, "loc": ("body", *e["loc"])} for e in error.errors(include_input=False, include_url=False)]
-        raise RequestValidationError(found) from None
+        errors = [{**e, "loc": ("body", *e["loc"])} for e in error.errors(include_input=False, include_url=False)]
+        raise RequestValidationError(errors) from None
 
 
-def _bounded(receive: Callable[[], Awaitable[Any]], most: int) -> Callable[[], Awaitable[Any]]:
+def _read_bounded(receive: Callable[[], Awaitable[Any]], most: int) -> Callable[[], Awaitable[Any]]:
     """The body of a request, cut off where it becomes too large or comes too slowly."""
     seen, whole = 0, False
     deadline = asyncio.get_running_loop().time() + BODY_SECONDS
@@ -273,7 +273,9 @@ class FindBatcher:
         identities = [identity for identity, _ in members]
         session, domain, purpose, role, relation = group
         try:
-            found = await run_in_threadpool(session.find_many, domain, identities, purpose=purpose, role=role, relation=relation)
+            answers = await run_in_threadpool(
+                session.find_many, domain, identities, purpose=purpose, role=role, relation=relation
+            )
         except ShoalError as error:
             if len(members) > 1 and (isinstance(error, DataError) or getattr(error, "reason", "") == "limit"):
                 for member in members:  # what is wrong with one, or too much together, is not the others' fault
@@ -283,6 +285,6 @@ class FindBatcher:
                 if not answer.cancelled():
                     answer.set_exception(error)
             return
-        for (_, answer), pseudonym in zip(members, found, strict=True):
+        for (_, answer), pseudonym in zip(members, answers, strict=True):
             if not answer.cancelled():
                 answer.set_result(pseudonym)

@@ -244,9 +244,9 @@ def add_fhir_routes(router: APIRouter) -> None:
             return await _answered(work, session, body)
 
     find, make = "Pseudonyms that identities have (operator; FHIR)", "Pseudonyms, made where needed (operator; FHIR)"
-    operation("pseudonymize", "find", find, lambda session, body: _pseudonymized(session.find_many, body))
-    operation("pseudonymize-allow-create", "make", make, lambda session, body: _pseudonymized(session.pseudonymize, body))
-    operation("de-pseudonymize", "reveal", "Request identities, fetch them once approved (requester; FHIR)", _revealed)
+    operation("pseudonymize", "find", find, lambda session, body: _pseudonymize(session.find_many, body))
+    operation("pseudonymize-allow-create", "make", make, lambda session, body: _pseudonymize(session.pseudonymize, body))
+    operation("de-pseudonymize", "reveal", "Request identities, fetch them once approved (requester; FHIR)", _reveal)
     tasks: dict[str, Any] = {"responses": _OUTCOMES, "response_model": dict[str, Any]}
 
     @router.get("/fhir/Task", summary="List requests as Tasks (FHIR)", **tasks)
@@ -306,8 +306,8 @@ def _task(request: Any, now: float) -> dict[str, Any]:
 
 
 def _bundle(session: Any) -> dict[str, Any]:
-    found = [_task(request, session.vault.clock()) for request in session.requests()]
-    return {"resourceType": "Bundle", "type": "searchset", "total": len(found), "entry": [{"resource": one} for one in found]}
+    tasks = [_task(request, session.vault.clock()) for request in session.requests()]
+    return {"resourceType": "Bundle", "type": "searchset", "total": len(tasks), "entry": [{"resource": one} for one in tasks]}
 
 
 def _found_task(session: Any, request_id: str) -> dict[str, Any]:
@@ -353,13 +353,13 @@ def _read(body: Parameters, several: str, *single: str) -> tuple[list[str], dict
     return many, named
 
 
-def _pseudonymized(call: Callable[..., list[str | None]], body: Parameters) -> Answers:
+def _pseudonymize(call: Callable[..., list[str | None]], body: Parameters) -> Answers:
     originals, named = _read(body, "original", "purpose")
     made = call(named["target"], originals, purpose=named.get("purpose", ""))
     return Answers(parameter=[_row(named["target"], o, p, "pseudonym") for o, p in zip(originals, made, strict=True)])
 
 
-def _revealed(session: Any, body: Parameters) -> Answers | JSONResponse:
+def _reveal(session: Any, body: Parameters) -> Answers | JSONResponse:
     pseudonyms, named = _read(body, "pseudonym", "purpose", "case")
     if "purpose" not in named or "case" not in named:
         raise UsageError("to de-pseudonymise takes a purpose and a case.", hint="Add the parameters purpose and case.")
@@ -369,13 +369,13 @@ def _revealed(session: Any, body: Parameters) -> Answers | JSONResponse:
     own = [r for r in mine if r.requester == session.name and now < r.expires]
     for approved in [r for r in own if r.status == "approved" and not r.recipient]:
         try:
-            found = session.reveal(approved.id).identities
+            identities = session.reveal(approved.id).identities
         except AccessError as refusal:
             if getattr(refusal, "reason", "") not in ("expired", "approval died"):
                 raise
             session.withdraw(approved.id)  # it can never be delivered: ask again
             continue
-        return Answers(parameter=[_row(named["target"], identity, p, "original") for p, identity in found.items()])
+        return Answers(parameter=[_row(named["target"], identity, p, "original") for p, identity in identities.items()])
     waiting = next((r for r in own if r.status == "pending"), None)
     if waiting is None:
         waiting = session.request(named["target"], pseudonyms, purpose=named["purpose"], case=named["case"])

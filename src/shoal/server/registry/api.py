@@ -129,10 +129,10 @@ def _add_reading(router: APIRouter, store: Store, heads: ServedHeads | None) -> 
 
     @router.get("/records/{identity}", summary="One record and its status", response_model=models.RecordAndStatus, **as_given)
     def record(identity: Annotated[str, StringConstraints(max_length=64), _Plain]) -> dict[str, Any]:
-        found = store.get(identity)
-        if found is None:
+        record_found = store.get(identity)
+        if record_found is None:
             raise DataError("no record has this id.", hint="Query by attributes and population.", status=404)
-        return {"record": found[0].to_json(), "status": found[1]}
+        return {"record": record_found[0].to_json(), "status": record_found[1]}
 
     @router.get("/log", summary="Lines of the append-only log", response_model=models.LogPage)
     def log(
@@ -210,18 +210,18 @@ def _add_questions(router: APIRouter, store: Store, calm: Calm, workers: Workers
 
         return await replies.reply(request, ["q", attributes, population, trust], make)
 
-    documented = _documented(models.QueryAnswer)
+    documented = _document(models.QueryAnswer)
     summary = "What is known about a quasi-identifier"
     router.add_api_route("/query", query, summary=summary, responses=documented, route_class_override=_quick(calm, query))
 
-    @router.get("/analyse", summary="Predictions for a group of people", responses=_documented(models.AnalyseAnswer))
+    @router.get("/analyse", summary="Predictions for a group of people", responses=_document(models.AnalyseAnswer))
     async def predictions(
         request: Request, attributes: Codes, population: People, group_size: GroupSize, trust: Anchors = "", size: Size = None
     ) -> Response:
         question = Question("analyse", _split(attributes), population, group_size, 0.0, _split(trust), size)
         return await replies.long(request, question)
 
-    @router.get("/decide", summary="Collect, collect in bands, or do not collect", responses=_documented(models.DecideAnswer))
+    @router.get("/decide", summary="Collect, collect in bands, or do not collect", responses=_document(models.DecideAnswer))
     async def advice(
         request: Request, attributes: Codes, population: People, group_size: GroupSize, target: Target = 0.05, trust: Anchors = ""
     ) -> Response:
@@ -230,7 +230,7 @@ def _add_questions(router: APIRouter, store: Store, calm: Calm, workers: Workers
     return replies.long
 
 
-def _documented(model: type[models.Strict]) -> dict[int | str, dict[str, Any]]:
+def _document(model: type[models.Strict]) -> dict[int | str, dict[str, Any]]:
     tag = {"ETag": {"schema": {"type": "string"}, "description": "Send it back as If-None-Match."}}
     same = {"description": "The answer you have still stands.", "headers": tag}
     return {200: {"model": model, "headers": tag}, 304: same}
@@ -312,8 +312,8 @@ def add_catalogue(router: APIRouter, store: Store, reply_long: Reply) -> None:
 
     @router.get("/catalogue", summary="What holders hold and ask for", response_model=models.NoticeList)
     def notices(text: Text = "", limit: Limit = 100) -> dict[str, Any]:
-        found = store.notices.current(text, limit=limit + 1)
-        return {"notices": [n.to_json() for n in found[:limit]], "more": len(found) > limit}
+        notices_found = store.notices.current(text, limit=limit + 1)
+        return {"notices": [n.to_json() for n in notices_found[:limit]], "more": len(notices_found) > limit}
 
     @router.get("/catalogue/history", summary="Every notice ever taken", response_model=models.NoticePage)
     def history(after: After = "", limit: Limit = 100) -> dict[str, Any]:

@@ -77,13 +77,13 @@ class Workers:
     def ask(self, question: Question) -> Any:
         """The answer; refused where it took too long. Called from a thread, which waits."""
         try:
-            found = self._started().submit(_work, question).result(timeout=20 * self._seconds)
+            answer = self._started().submit(_work, question).result(timeout=20 * self._seconds)
         except (BrokenProcessPool, TimeoutError):
             self.close()
             raise too_long() from None
-        if found is None:
+        if answer is None:
             raise too_long()
-        return json.loads(found)
+        return json.loads(answer)
 
     def _started(self) -> ProcessPoolExecutor:
         with self._lock:
@@ -161,14 +161,14 @@ class AnswerCache:
             if head != self._head:
                 self._kept.clear()
                 self._head, self._size = head, 0
-            found = self._kept.get(question)
-        if found is None:
-            found = json.dumps(make(), ensure_ascii=False, allow_nan=False).encode("utf-8")
+            answer = self._kept.get(question)
+        if answer is None:
+            answer = json.dumps(make(), ensure_ascii=False, allow_nan=False).encode("utf-8")
             with self._lock:
                 if head == self._head and question not in self._kept:
-                    self._kept[question] = found
-                    self._size += len(found) + len(question)
+                    self._kept[question] = answer
+                    self._size += len(answer) + len(question)
                     while self._size > self.most:
                         old, body = self._kept.popitem(last=False)
                         self._size -= len(body) + len(old)
-        return found
+        return answer

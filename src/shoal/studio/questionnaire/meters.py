@@ -56,15 +56,15 @@ class Meters:
             asked = self._with_pilot(question_edits.questionnaire_of(text, resolver("")), question_edits.pilot_of(text))
             return Metered(asked, asked.meter())
 
-        found: Metered = self._once("meter", text, work, here=True).result()
-        return found
+        answer: Metered = self._once("meter", text, work, here=True).result()
+        return answer
 
     def suggested(self, text: str) -> list[Suggestion] | None:
         """The cheapest change first, then single ones; None while they are looked for."""
         asked = self.metered(text).asked
-        found = self._once("suggest", text, lambda: [asked.suggest(), *asked.single_changes()])
+        answer = self._once("suggest", text, lambda: [asked.suggest(), *asked.single_changes()])
         try:
-            out: list[Suggestion] = found.result(PATIENCE)
+            out: list[Suggestion] = answer.result(PATIENCE)
         except NotYet:
             return None
         return out
@@ -83,22 +83,22 @@ class Meters:
     def _once(self, kind: str, text: str, work: Callable[[], Any], *, here: bool = False) -> Future[Any]:
         key = (kind, hashlib.sha256(text.encode("utf-8")).hexdigest())
         with self._lock:
-            found = self._known.get(key)
-            if found is None:
-                found = Future() if here else self._pool.submit(work)
-                self._known[key] = found
+            future = self._known.get(key)
+            if future is None:
+                future = Future() if here else self._pool.submit(work)
+                self._known[key] = future
                 while len(self._known) > KEPT:
                     self._known.popitem(last=False)[1].cancel()
             else:
                 here = False
         if here:
             try:
-                found.set_result(work())
+                future.set_result(work())
             except BaseException as error:
                 with self._lock:
                     self._known.pop(key, None)
-                found.set_exception(error)
-        return found
+                future.set_exception(error)
+        return future
 
 
 EXAMPLE = """\
@@ -147,8 +147,8 @@ def spec_of(fields: dict[str, str]) -> dict[str, Any]:
         spec = {"registry": {"code": code, "population": place}}
     else:
         raise UsageError("this way to describe answers is not known.", hint="Choose one of those shown.")
-    said = " ".join(fields.get("text", "").split())[:MOST_TEXT]
-    return spec | ({"text": said} if said else {}) | ({"keep": True} if fields.get("keep") == "1" else {})
+    wording = " ".join(fields.get("text", "").split())[:MOST_TEXT]
+    return spec | ({"text": wording} if wording else {}) | ({"keep": True} if fields.get("keep") == "1" else {})
 
 
 def answers_of(text: str) -> dict[str, float]:
@@ -157,18 +157,18 @@ def answers_of(text: str) -> dict[str, float]:
     >>> answers_of("woman 51\\nman: 49 %")
     {'woman': 0.51, 'man': 0.49}
     """
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for line in filter(str.strip, text.splitlines()):
         parts = re.fullmatch(r"\s*(.*?)[\s:=;,]+([0-9]+(?:[.,][0-9]+)?)\s*%?\s*", line)
         if parts is None or not parts[1]:
             raise UsageError("an answer is a word and its share.", hint="Write one on each line, for instance: woman 51")
-        if parts[1] in found:
+        if parts[1] in shares:
             raise UsageError("an answer is there twice.", hint="Give each answer its own line.")
-        found[parts[1][:80]] = float(parts[2].replace(",", "."))
-    total = sum(found.values())
-    if len(found) < 2 or total <= 0:
+        shares[parts[1][:80]] = float(parts[2].replace(",", "."))
+    total = sum(shares.values())
+    if len(shares) < 2 or total <= 0:
         raise UsageError("a question has at least two answers, and some share.", hint="Write one on each line: woman 51")
-    return {name: float(f"{share / total:.9g}") for name, share in found.items()}
+    return {name: float(f"{share / total:.9g}") for name, share in shares.items()}
 
 
 def about_of(fields: dict[str, str]) -> dict[str, Any]:
@@ -230,15 +230,15 @@ def shown(meters: Meters, text: str) -> dict[str, Any]:
     if not document["questions"]:
         return out
     try:
-        found = meters.metered(text)
+        metered = meters.metered(text)
         suggested = meters.suggested(text)
     except ShoalError as error:
         return out | {"problem": problem_of(error)}
-    steps = {step.question: step for step in found.meter.waterfall}
+    steps = {step.question: step for step in metered.meter.waterfall}
     for card in out["cards"]:
         factor = f"{steps[card['name']].factor:.1f}" if card["name"] in steps else ""
-        card |= {"factor": factor, "source": SOURCES.get(found.asked.questions[card["name"]].source, "")}
-    return out | _numbers(found) | {"changes": _changes(suggested or [], found), "waiting": suggested is None}
+        card |= {"factor": factor, "source": SOURCES.get(metered.asked.questions[card["name"]].source, "")}
+    return out | _numbers(metered) | {"changes": _changes(suggested or [], metered), "waiting": suggested is None}
 
 
 def _numbers(found: Metered) -> dict[str, Any]:
@@ -246,8 +246,8 @@ def _numbers(found: Metered) -> dict[str, Any]:
     chart = dial(m.unique.value, (m.unique.low, m.unique.high), m.target, title="Share of respondents who would be one of a kind")
     steps = m.waterfall
     crowd = [asked.population * 1.0, *(s.crowd for s in steps)]
-    names, said = ["asked", *(s.question for s in steps)], {"title": "How the crowd shrinks", "y": "people you hide among"}
-    stairs = [staircase(names, crowd, few=asked.small_group, width=width, **said) for width in (640, PHONE - 88)]
+    names, texts = ["asked", *(s.question for s in steps)], {"title": "How the crowd shrinks", "y": "people you hide among"}
+    stairs = [staircase(names, crowd, few=asked.small_group, width=width, **texts) for width in (640, PHONE - 88)]
     return {
         "m": m,
         "asked": asked,

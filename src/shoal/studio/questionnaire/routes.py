@@ -36,20 +36,20 @@ def _add_list(router: APIRouter, studio: Studio) -> None:
 
     @router.get("/questions")
     def listed(request: Request) -> Response:
-        return _listed(request, studio)
+        return _list_page(request, studio)
 
     @posts(router, "/questions")
     def begin(_: Request, fields: Fields) -> str:
-        return f"/questions/{_begun(studio, fields)}"
+        return f"/questions/{_begin(studio, fields)}"
 
     @router.post("/questions/import")
     async def bring(request: Request) -> Response:
         """A form of another tool, or a questions.yml."""
         try:
             async with file_of(request, studio, MOST_BYTES) as (arrived, sent):
-                made = await run_in_threadpool(_brought, studio, arrived, sent)
+                made = await run_in_threadpool(_bring_in, studio, arrived, sent)
         except ShoalError as error:
-            return await run_in_threadpool(_listed, request, studio, error)
+            return await run_in_threadpool(_list_page, request, studio, error)
         return to(f"/questions/{made}")
 
 
@@ -59,16 +59,16 @@ def _add_page(router: APIRouter, studio: Studio, meters: Meters) -> None:
 
     @router.get("/questions/{key}")
     def one(request: Request, key: str) -> Response:
-        found, now = kept.get(key), kept.now(key)
+        questionnaire, now = kept.get(key), kept.now(key)
         extra = shown(meters, now.policy)
         return page(
             request,
             "questionnaire/one.html",
-            kept=found,
+            kept=questionnaire,
             text=now.policy,
             tables=studio.workspace.tables.all(),
             pilot=question_edits.pilot_of(now.policy),
-            **steps_of(kept.history, found.id, now.number),
+            **steps_of(kept.history, questionnaire.id, now.number),
             **extra,
         )
 
@@ -78,9 +78,9 @@ def _add_page(router: APIRouter, studio: Studio, meters: Meters) -> None:
 
     @router.get("/questions/{key}/meter.json")
     def numbers(key: str) -> Response:
-        found = meters.metered(kept.now(key).policy)
+        metered = meters.metered(kept.now(key).policy)
         headers = {"content-disposition": 'attachment; filename="meter.json"'}
-        return JSONResponse(found.meter.to_json() | {"letter": found.asked.paragraph()}, headers=headers)
+        return JSONResponse(metered.meter.to_json() | {"letter": metered.asked.paragraph()}, headers=headers)
 
 
 def _add_changes(router: APIRouter, studio: Studio, meters: Meters) -> None:
@@ -114,14 +114,14 @@ def _add_changes(router: APIRouter, studio: Studio, meters: Meters) -> None:
         return "/questions"
 
 
-def _listed(request: Request, studio: Studio, error: ShoalError | None = None) -> Response:
+def _list_page(request: Request, studio: Studio, error: ShoalError | None = None) -> Response:
     problem = None if error is None else problem_of(error)
     status = 200 if error is None else status_of(error)
     kept, tables = studio.workspace.questionnaires.all(), studio.workspace.tables.all()
     return page(request, "questionnaire/list.html", status=status, kept=kept, tables=tables, problem=problem)
 
 
-def _begun(studio: Studio, fields: Fields) -> str:
+def _begin(studio: Studio, fields: Fields) -> str:
     if fields.get("example") == "1":
         return studio.workspace.questionnaires.add("Staff survey", "opened the example", EXAMPLE).id
     about = {"population": 10_000, "respondents": 500} | about_of(fields)
@@ -134,7 +134,7 @@ def _begun(studio: Studio, fields: Fields) -> str:
     return studio.workspace.questionnaires.add(title, "began", text).id
 
 
-def _brought(studio: Studio, arrived: Path, sent: forms.Sent) -> str:
+def _bring_in(studio: Studio, arrived: Path, sent: forms.Sent) -> str:
     """A form from its file; how many are asked stands in the form's own fields, since most tools do not say."""
     ending = Path(sent.file).suffix.lower()
     title = _title({"title": Path(sent.file).stem})
@@ -174,8 +174,8 @@ def _pilot(studio: Studio, text: str, fields: Fields) -> tuple[str, str]:
 
 
 def _title(fields: Fields) -> str:
-    said = " ".join("".join(c for c in fields.get("title", "") if c.isprintable()).split())
-    return said[:80] or "Questionnaire"
+    title = " ".join("".join(c for c in fields.get("title", "") if c.isprintable()).split())
+    return title[:80] or "Questionnaire"
 
 
 def _name(text: str, fields: Fields) -> str:

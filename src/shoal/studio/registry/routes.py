@@ -38,7 +38,7 @@ def create_router(studio: Studio) -> APIRouter:
     _deciding(router, shelf)
     _browsing(router, shelf)
     _publishing(router, studio, shelf)
-    _exposed(router, shelf)
+    _add_exposure(router, shelf)
     return router
 
 
@@ -91,26 +91,26 @@ def _decided(registry: Registry, fields: Fields) -> dict[str, Any]:
     if "postcode" in codes and "postcode" not in known:
         raise UsageError(f"nothing is known about postcodes in {fields['place']}.", hint="Leave out the postcode.")
     wanted = codes_of(registry.source, codes, people)
-    found = decide(registry, wanted, people, group_size=_people(fields["people"]), target=int(fields["target"]) / 100)
+    decision = decide(registry, wanted, people, group_size=_people(fields["people"]), target=int(fields["target"]) / 100)
     answer = registry.query(wanted, people)
     fit: str = answer.fit
     return {
-        "place": found.place,
-        "asked": words(line.asked for line in found.lines),
-        "people": f"{found.group_size:,}",
-        "verdict": found.verdict,
-        "before": _before(found),
-        "verdict_words": _verdict(found),
-        "sets": [{"words": words(c), "about": about_percent(e.value), "most": at_most(e.high)} for c, e in found.sets],
-        "lines": [{"asked": label(x.asked), "advice": x.advice, "words": _advice(x, people)} for x in found.lines],
-        "how_many": found.how_many,
-        "letter": found.letter,
-        "grade": found.before.grade,
+        "place": decision.place,
+        "asked": words(line.asked for line in decision.lines),
+        "people": f"{decision.group_size:,}",
+        "verdict": decision.verdict,
+        "before": _before(decision),
+        "verdict_words": _verdict(decision),
+        "sets": [{"words": words(c), "about": about_percent(e.value), "most": at_most(e.high)} for c, e in decision.sets],
+        "lines": [{"asked": label(x.asked), "advice": x.advice, "words": _advice(x, people)} for x in decision.lines],
+        "how_many": decision.how_many,
+        "letter": decision.letter,
+        "grade": decision.before.grade,
         "fit": FITS.get(fit, fit),
         "source": answer.best.source,
-        "notes": [_in_words(note) for note in (*answer.notes, *found.before.notes)],
+        "notes": [_in_words(note) for note in (*answer.notes, *decision.before.notes)],
         "command": f"shoal registry decide --attributes {','.join(wanted)} --population '{people}' "
-        f"--group {found.group_size} --target {found.target:g}",
+        f"--group {decision.group_size} --target {decision.target:g}",
     }
 
 
@@ -118,8 +118,8 @@ def _advice(line: Line, people: Population) -> str:
     """Why a question is judged so; of one that is asked in less detail, in which."""
     if line.code is not None:
         return "" if line.advice == "collect" else label(line.code)
-    said = _in_words(line.reason.replace(f" in {people}", ""))
-    return f"{said[:1].upper()}{said[1:]}."
+    reason = _in_words(line.reason.replace(f" in {people}", ""))
+    return f"{reason[:1].upper()}{reason[1:]}."
 
 
 def _before(found: Decision) -> str:
@@ -154,8 +154,8 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
         which, group = _which(request, shelf), _group(request)
         text = request.query_params.get("text", "").strip()[:MOST_TEXT]
         with shelf.asked(which) as registry:
-            found = map_of(registry, text, group)
-        return page(request, "registry/map.html", which=which, own=shelf.has_own, text=text, group=group, groups=GROUPS, **found)
+            places = map_of(registry, text, group)
+        return page(request, "registry/map.html", which=which, own=shelf.has_own, text=text, group=group, groups=GROUPS, **places)
 
     @router.get("/registry/question")
     def one(request: Request) -> Response:
@@ -189,21 +189,21 @@ def _publishing(router: APIRouter, studio: Studio, shelf: Shelf) -> None:
         """Look, and publish only what was looked at."""
         try:
             asked = publishing.asked_of(studio, columns_of(fields.get("table", "")), fields)
-            found = publishing.proposal_of(studio, shelf, asked)
-            text = publishing.leaves(found)
+            proposal = publishing.proposal_of(studio, shelf, asked)
+            text = publishing.leaves(proposal)
             if fields.get("leaves", "").replace("\r\n", "\n") != text:
-                return form(request, fields, leaves=text, notes=found.notes, proposal=found)
-            record = publishing.published(shelf, found)
+                return form(request, fields, leaves=text, notes=proposal.notes, proposal=proposal)
+            record = publishing.published(shelf, proposal)
         except ShoalError as error:
             return form(request, fields, problem=problem_of(error), status=status_of(error))
-        return form(request, fields, leaves=publishing.as_file(record), notes=found.notes, record=record)
+        return form(request, fields, leaves=publishing.as_file(record), notes=proposal.notes, record=record)
 
     @router.get("/registry/publish")
     def ask(request: Request) -> Response:
         return form(request, {"table": request.query_params.get("table", "")})
 
 
-def _exposed(router: APIRouter, shelf: Shelf) -> None:
+def _add_exposure(router: APIRouter, shelf: Shelf) -> None:
     """The page computes in the browser from the records that it is sent with; it asks for nothing and sends nothing."""
     lock = threading.Lock()
     made: dict[tuple[str, str], Markup] = {}
@@ -242,8 +242,8 @@ GROUPS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 def map_of(registry: Registry, text: str, group: int) -> dict[str, Any]:
     """Populations by what is known of them: the share of a group that would be one of a kind, in every cell."""
-    found = populations(registry.source, text, limit=MOST_ROWS + 1)
-    shown = found[:MOST_ROWS]
+    places = populations(registry.source, text, limit=MOST_ROWS + 1)
+    shown = places[:MOST_ROWS]
     heads = sorted({c for one in shown for c in one.codings}, key=lambda c: (len(c), c))
     rows = []
     for one in shown:
@@ -251,7 +251,7 @@ def map_of(registry: Registry, text: str, group: int) -> dict[str, Any]:
         for codes in heads:
             cells.append(_cell(registry, codes, one.population, group) if codes in one.codings else None)
         rows.append({"population": one.population, "cells": cells})
-    return {"heads": [", ".join(label(code) for code in c) for c in heads], "rows": rows, "more": len(found) > MOST_ROWS}
+    return {"heads": [", ".join(label(code) for code in c) for c in heads], "rows": rows, "more": len(places) > MOST_ROWS}
 
 
 def _cell(registry: Registry, codes: tuple[str, ...], population: str, group: int) -> dict[str, Any]:
@@ -270,18 +270,18 @@ def _cell(registry: Registry, codes: tuple[str, ...], population: str, group: in
 def question(registry: Registry, codes: list[str], population: str, group: int) -> dict[str, Any]:
     """One question: the sentence, every record with where it comes from, and both sides of a dispute."""
     answer = registry.query(codes, population)
-    found = analysed(answer, group)
-    share = found["unique_share"]
+    analysis = analysed(answer, group)
+    share = analysis["unique_share"]
     return {
         "answer": answer,
         "said": None if share is None else f"{percent(share['value'])} of {group:,} people ({one_in(share['value'])})",
         "between": None if share is None else f"between {percent(share['low'])} and {percent(share['high'])}",
         "grade": None if share is None else share["grade"],
-        "smallest": found.get("smallest_group", {}).get("sentence", ""),
+        "smallest": analysis.get("smallest_group", {}).get("sentence", ""),
         "records": [_record(r, registry, answer) for r in answer.records],
         "dispute": _dispute(answer),
         "doubted": [{"holder": r.holder, "codes": ", ".join(r.codes)} for r in answer.doubted],
-        "notes": found["notes"],
+        "notes": analysis["notes"],
     }
 
 
@@ -303,11 +303,11 @@ def _record(record: Record, registry: Registry, answer: Answer) -> dict[str, Any
         "statistics": [(name, f"{value.value:g} ± {value.step:g}") for name, value in sorted(record.summary.statistics.items())],
         "stated": [{"kind": s.kind, "by": fingerprint(s.key), "date": s.date} for s in stated],
         "best": bool(answer.records) and record.id == answer.best.id,
-        "signed": _signed(record),
+        "signed": _is_signed(record),
     }
 
 
-def _signed(record: Record) -> bool:
+def _is_signed(record: Record) -> bool:
     try:
         record.verify()
     except ShoalError:

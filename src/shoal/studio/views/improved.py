@@ -45,7 +45,7 @@ def shown(found: Improvement, levels: Mapping[str, int]) -> dict[str, Any]:
         held.append(tried.loss_met)
     return {
         "tried": {"met": tried.met, "suppressed": tried.suppressed},
-        "said": _said(found, tried),
+        "said": _say_verdict(found, tried),
         "met_count": (sum(held), len(held)) if tried.k is not None else (0, len(found.policy.requirements) + 1),
         "cells": _cells(found, tried),
         "stops": {name: _stops(found, name, level) for name, level in levels.items()},
@@ -64,8 +64,8 @@ def compared(found: Improvement, plans: Sequence[Mapping[str, int]]) -> list[tup
     for name in found.heights:
         cells = []
         for levels in plans:
-            told = _stops(found, name, levels[name])
-            cells.append({"level": levels[name], "groups": told["after"], **{n: told[n] for n in ("label", "height", "bar")}})
+            stops = _stops(found, name, levels[name])
+            cells.append({"level": levels[name], "groups": stops["after"], **{n: stops[n] for n in ("label", "height", "bar")}})
         out.append((name, cells))
     return out
 
@@ -101,8 +101,8 @@ def _most_changed(found: Improvement, levels: Mapping[str, int]) -> str:
 
 
 def _effect(found: Improvement, name: str, tried: Tried) -> list[Chart]:
-    told, title = effect(found, name, tried), f"{words.plain(name)}, before and after"
-    return [before_after(told.before, told.after, title=title, values=told.values, width=width) for width in (440, PHONE)]
+    shown, title = effect(found, name, tried), f"{words.plain(name)}, before and after"
+    return [before_after(shown.before, shown.after, title=title, values=shown.values, width=width) for width in (440, PHONE)]
 
 
 def _path(found: Improvement, levels: Mapping[str, int], tried: Tried) -> list[Chart] | None:
@@ -126,7 +126,7 @@ def left_out_words(n: int) -> str:
     return f"{words.people(n)} {'is' if n == 1 else 'are'} left out." if n else "Nobody is left out."
 
 
-def _said(found: Improvement, tried: Tried) -> tuple[str, str]:
+def _say_verdict(found: Improvement, tried: Tried) -> tuple[str, str]:
     """The verdict in a sentence."""
     if tried.met:
         return f"Everyone hides among at least {tried.k:,}.", left_out_words(tried.suppressed)
@@ -147,12 +147,12 @@ def cells(
     """The verdict in three cells: smallest group, detail lost (and its limit, if one is asked), left out; each whether met."""
     smallest, asked = "none" if k[0] is None else f"{k[0]:,}", f"asked {max(policy.smallest_class, 2):,}"
     limit = f"loss {loss[0]:.3f}" if loss[1] is None else f"allowed {percent(loss[1])}"
-    told = (
+    content = (
         ("Smallest group", asked, smallest, "people", k[1], "under"),
         ("Detail lost", limit, percent(loss[0]), "", None if loss[1] is None else loss[2], "over"),  # nothing asked, nothing met
         ("Left out", f"allowed {percent(policy.suppress)}", percent(out[0]), words.people(out[1]), out[2], "over"),
     )
-    return [dict(zip(("name", "asked", "value", "unit", "met", "word"), cell, strict=True)) for cell in told]
+    return [dict(zip(("name", "asked", "value", "unit", "met", "word"), cell, strict=True)) for cell in content]
 
 
 def _cells(found: Improvement, tried: Tried) -> list[dict[str, Any]]:
@@ -167,9 +167,9 @@ def _ways(found: Improvement, levels: Mapping[str, int]) -> list[dict[str, Any]]
     for way in ways(found, levels):
         if way.column:
             top = found.heights[way.column]
-            said = "hidden" if way.level == top else f"level {way.level} of {top}"
-            told = f"{words.plain(way.column)}: {said}"
-            out.append({"column": way.column, "level": way.level, "words": told})
+            level = "hidden" if way.level == top else f"level {way.level} of {top}"
+            sentence = f"{words.plain(way.column)}: {level}"
+            out.append({"column": way.column, "level": way.level, "words": sentence})
         else:
             out.append({"column": None, "suppress": way.suppress, "words": f"Allow {percent(way.suppress)} left out"})
         out[-1] |= {"loss": way.tried.loss, "cost": f"{percent(way.tried.left_out)} out"}

@@ -70,10 +70,10 @@ def _example(m: Measurement, said: str, least: int) -> dict[str, Any] | None:
     """A person who does not exist, and how the crowd shrinks; the number says which of many."""
     if not said.isdecimal() or len(said) > 6:
         return None
-    found = invented_person(m.counts, least=least, rng=np.random.default_rng(int(said)))
-    if found is None:
+    person = invented_person(m.counts, least=least, rng=np.random.default_rng(int(said)))
+    if person is None:
         return {"steps": [], "another": int(said) + 1}
-    steps = [{"column": c, "value": v, "crowd": n} for (c, v), n in zip(found.values, found.crowds, strict=True)]
+    steps = [{"column": c, "value": v, "crowd": n} for (c, v), n in zip(person.values, person.crowds, strict=True)]
     return {"steps": steps, "another": int(said) + 1, "least": least}
 
 
@@ -99,15 +99,15 @@ def _culprit(m: Measurement) -> tuple[str, str, str]:
     """The column that does it, in a sentence."""
     if not m.unique:
         return "Nobody is one of a kind by these columns;", f"the smallest group has {m.k:,}.", "met"
-    found = _telling(m) if m.knows_subsets else None
-    if found is None or not found.unique:
+    telling = _telling(m) if m.knows_subsets else None
+    if telling is None or not telling.unique:
         return f"Only {words.several(m.quasi)} together give people away:", f"they single out {m.unique:,}.", "risk"
-    share = percent(found.unique / m.crowds.n_members).replace(" ", "\u00a0")
-    name = words.several(found.columns)
-    if len(found.columns) > words.MOST_NAMED:
-        return "It takes many columns to give people away:", f"{len(found.columns)} together single out {share}.", "risk"
-    verb = "gives" if len(found.columns) == 1 else "give"
-    by = "it" if len(found.columns) == 1 else "them"
+    share = percent(telling.unique / m.crowds.n_members).replace(" ", "\u00a0")
+    name = words.several(telling.columns)
+    if len(telling.columns) > words.MOST_NAMED:
+        return "It takes many columns to give people away:", f"{len(telling.columns)} together single out {share}.", "risk"
+    verb = "gives" if len(telling.columns) == 1 else "give"
+    by = "it" if len(telling.columns) == 1 else "them"
     return f"{name[:1].upper()}{name[1:]} {verb} people away:", f"by {by} alone, {share} are singled out.", "risk"
 
 
@@ -205,8 +205,8 @@ def _group(m: Measurement, names: list[str]) -> list[Chart] | None:
     lines = []
     for n in range(len(names), max(0, len(names) - 3), -1):
         shares = unique_shares(coarser_classes(m.counts, names[:n]), sizes)
-        said = f"all {n} columns" if n == len(names) else f"without {words.several(names[n:])}"
-        lines.append(Line(said, [(float(g), 100 * share) for g, share in zip(sizes, shares, strict=True)]))
+        label = f"all {n} columns" if n == len(names) else f"without {words.several(names[n:])}"
+        lines.append(Line(label, [(float(g), 100 * share) for g, share in zip(sizes, shares, strict=True)]))
     title, here = "One of a kind by the size of the group", (float(total), f"this table: {total:,}")
     return [
         curve(lines, x="people in the group", y="one of a kind, %", title=title, here=here, width=width) for width in (720, PHONE)

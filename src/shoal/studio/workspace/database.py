@@ -202,10 +202,10 @@ class Rows(Generic[Row]):
         self._order = (table.c[newest].desc(), table.c.id)
 
     def get(self, key: str) -> Row:
-        found = self.some(self._table.c.id == key)
-        if not found:
+        rows = self.some(self._table.c.id == key)
+        if not rows:
             raise UsageError(f"this {self._what} is not here any more.", hint=f"Begin at {self._home}.", reason="unknown")
-        return found[0]
+        return rows[0]
 
     def all(self) -> list[Row]:
         return self.some()
@@ -232,5 +232,5 @@ class Rows(Generic[Row]):
             mine = self._table.c.id == key
             before = db.execute(sa.select(self._table.c.told).where(mine)).scalar()
             if before is not None:
-                told = json.loads(before)
-                db.execute(self._table.update().where(mine).values(told=json.dumps({**told, **more(told)}), **values))
+                content = json.loads(before)
+                db.execute(self._table.update().where(mine).values(told=json.dumps({**content, **more(content)}), **values))

@@ -47,7 +47,7 @@ def first_policy(found: Inspection, read: Mapping[str, Any] | None = None) -> st
         if column.name not in own and column.role in DECIDED:
             roles[column.role.value][column.name] = {}
     suggested = {role: list(named) for role, named in roles.items() if named}
-    document: Document = {"roles": _written(roles), "found": suggested, "preset": "internal"}
+    document: Document = {"roles": _write_roles(roles), "found": suggested, "preset": "internal"}
     reading = {**(found.read.get("plan", {}) if found.read.get("repairs") else {}), **(read or {})}
     if reading:
         document["read"] = reading
@@ -100,11 +100,11 @@ def parsed(text: str) -> Policy:
 
 
 def _remember(text: str, read: Callable[[], Policy]) -> Policy:
-    found = _policies.get(text) or read()
-    _policies[text] = found
+    policy = _policies.get(text) or read()
+    _policies[text] = policy
     while len(_policies) > MOST_POLICIES:
         _policies.popitem(last=False)
-    return found
+    return policy
 
 
 @_edit
@@ -328,15 +328,15 @@ def _line(place: tuple[str, ...], said: Any) -> str:
 @lru_cache(maxsize=1024)
 def _entry(name: str, packed: bytes) -> str:
     """A name and its value; the same entry is written once, and read back as it was."""
-    said = pickle.loads(packed)  # noqa: S301 - made by the caller
-    flat = CommentedMap({name: said})
+    entry = pickle.loads(packed)  # noqa: S301 - made by the caller
+    flat = CommentedMap({name: entry})
     flat.fa.set_flow_style()
     text = policy_file.write_yaml(flat)
     try:
-        same = not text.startswith("{?") and policy_file.plain(policy_file.read_yaml(text)) == {name: said}
+        same = not text.startswith("{?") and policy_file.plain(policy_file.read_yaml(text)) == {name: entry}
     except PolicyError:
         same = False
-    return text.strip()[1:-1] if same else f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(said, ensure_ascii=False)}"
+    return text.strip()[1:-1] if same else f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(entry, ensure_ascii=False)}"
 
 
 @contextmanager
@@ -348,7 +348,7 @@ def _roles(document: Document) -> Iterator[dict[str, dict[str, Any]]]:
         named = given.get(role.value) or {}
         out[role.value] = dict(named) if isinstance(named, Mapping) else {str(c): {} for c in named}
     yield out
-    document["roles"] = _written(out, given.get("rest"))
+    document["roles"] = _write_roles(out, given.get("rest"))
 
 
 @contextmanager
@@ -366,7 +366,7 @@ def _mapping(given: Any) -> Document:
     return dict(given) if isinstance(given, Mapping) else {}
 
 
-def _written(roles: Mapping[str, Mapping[str, Any]], rest: str | None = None) -> Document:
+def _write_roles(roles: Mapping[str, Mapping[str, Any]], rest: str | None = None) -> Document:
     """Roles as a person would write them: only quasi-identifiers need a line each, the others a list if they have no settings."""
     out: Document = {}
     for role, named in roles.items():

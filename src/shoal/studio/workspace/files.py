@@ -149,7 +149,7 @@ def ending_of(head: bytes, name: str) -> str:
         )
     for sign, ending in SIGNS:
         if head.startswith(sign):
-            return ".xlsx" if ending == ".zip" and _workbook(head) else _packed(ending, name)
+            return ".xlsx" if ending == ".zip" and _workbook(head) else _packed_kind(ending, name)
     for sign, what in OTHERS:
         if head.startswith(sign):
             raise DataError(f"This file is {what}, not a table.", hint=READS)
@@ -169,7 +169,7 @@ def _workbook(head: bytes) -> bool:
     return head[30:].startswith((b"[Content_Types]", b"xl/", b"_rels/", b"docProps/"))
 
 
-def _packed(ending: str, name: str) -> str:
+def _packed_kind(ending: str, name: str) -> str:
     """The kind of a compressed file, from the ending before the last; a table of separated values by default."""
     if ending not in (".gz", ".zst"):
         return ending
@@ -209,13 +209,13 @@ class Databases:
         if stat.S_IMODE(self._file.stat().st_mode) & 0o077:
             raise DataError(f"others on this computer can read {FILE}.", hint=f"Make it private: chmod 600 {FILE}")
         try:
-            found = tomllib.loads(self._file.read_text(encoding="utf-8"))
+            settings = tomllib.loads(self._file.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError):
             raise DataError(f"{FILE} cannot be read.", hint='Write lines of the form NAME = "ADDRESS".') from None
-        wrong = [name for name, said in found.items() if not isinstance(said, str) or not said.startswith(KINDS) or "::" in said]
+        wrong = [name for name, url in settings.items() if not isinstance(url, str) or not url.startswith(KINDS) or "::" in url]
         if wrong:
             raise DataError(
                 f"{len(wrong)} of the databases in {FILE} have no address that is known.",
                 hint=f"Addresses begin with {', '.join(KINDS)} and name no table.",
             )
-        return found
+        return settings

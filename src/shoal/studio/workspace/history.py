@@ -53,8 +53,8 @@ class History:
         """The step that holds; None where nothing was done yet."""
         at = sa.select(self._owners.c.at).where(self._owners.c.id == table_id).scalar_subquery()
         with self._engine.connect() as db:
-            found = self._steps_where(db, table_id, self._steps.c.number == at)
-        return found[0] if found else None
+            steps = self._steps_where(db, table_id, self._steps.c.number == at)
+        return steps[0] if steps else None
 
     def steps(self, table_id: str) -> list[Step]:
         """Every step, those that were taken back included, in order."""
@@ -67,11 +67,11 @@ class History:
             at = self._at(db, table_id) if seen else -1
             if seen and self._steps_where(db, table_id, self._steps.c.number == at)[0].version != seen:
                 raise Superseded
-            found = self._steps_where(db, table_id, self._steps.c.number == number)
-            if not found:
+            steps = self._steps_where(db, table_id, self._steps.c.number == number)
+            if not steps:
                 raise UsageError("this step does not exist.", hint="Choose one of the list.")
             self._move(db, table_id, number)
-        return found[0]
+        return steps[0]
 
     def _steps_where(self, db: Connection, table_id: str, *wanted: Any) -> list[Step]:
         mine = sa.select(self._steps).where(self._steps.c.table_id == table_id, *wanted).order_by(self._steps.c.number)
@@ -103,9 +103,9 @@ class Questionnaires(Rows[KeptQuestions]):
 
     def now(self, key: str) -> Step:
         """The step that holds of one that is there."""
-        found = self.history.now(self.get(key).id)
-        assert found is not None
-        return found
+        step = self.history.now(self.get(key).id)
+        assert step is not None
+        return step
 
     def delete(self, key: str) -> None:
         with writing(self._engine) as db:

@@ -67,11 +67,11 @@ class Jobs(Rows[Job]):
         """The oldest job that waits, now running; None where none waits. Two who ask at once never get the same."""
         with writing(self._engine) as db:
             first = sa.select(JOBS.c.id).where(JOBS.c.state == "queued").order_by(JOBS.c.made, JOBS.c.id).limit(1)
-            found = db.execute(first).scalar()
-            if found is None:
+            number = db.execute(first).scalar()
+            if number is None:
                 return None
-            db.execute(JOBS.update().where(JOBS.c.id == found).values(state="running", begun=time.time()))
-        return self.get(found)
+            db.execute(JOBS.update().where(JOBS.c.id == number).values(state="running", begun=time.time()))
+        return self.get(number)
 
     @contextmanager
     def held(self, job_id: str) -> Iterator[None]:

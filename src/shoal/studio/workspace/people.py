@@ -67,8 +67,8 @@ def fits(password: str, told: str) -> bool:
     kind, cost, block, lanes, salt, digest = told.split("$")
     if kind != "scrypt" or len(password) > MOST:
         return False
-    found = _derived(password, base64.b64decode(salt), int(cost), int(block), int(lanes))
-    return hmac.compare_digest(found, base64.b64decode(digest))
+    derived = _derived(password, base64.b64decode(salt), int(cost), int(block), int(lanes))
+    return hmac.compare_digest(derived, base64.b64decode(digest))
 
 
 def invented() -> str:
@@ -233,21 +233,21 @@ class Users:
     def add(self, name: str, role: str, password: str, *, beside: str | None = None) -> User:
         """A new user with a workspace of their own, or with that of the user ``beside`` whom they work."""
         name, role = known_name(name), known_role(role)
-        told = kept(checked(password, name))
+        stored = kept(checked(password, name))
         space = secrets.token_hex(8) if beside is None else self.get(beside).space
         if beside is None and role == "viewer":
             raise UsageError("a viewer looks at somebody's workspace.", hint="Say whose: --with NAME.")
         with writing(self._engine) as db:
             if db.execute(sa.select(USERS.c.name).where(USERS.c.name == name)).scalar() is not None:
                 raise UsageError(f"there is a user '{name}' already.", hint="Choose another name, or remove that one first.")
-            db.execute(USERS.insert().values(name=name, role=role, space=space, password=told, made=time.time()))
+            db.execute(USERS.insert().values(name=name, role=role, space=space, password=stored, made=time.time()))
         return self.get(name)
 
     def get(self, name: str) -> User:
-        found = self._row(name.casefold())
-        if found is None:
+        row = self._row(name.casefold())
+        if row is None:
             raise UsageError("this user does not exist.", hint="'shoal studio user list' names them.", reason="unknown")
-        return user_of(found)
+        return user_of(row)
 
     def all(self) -> list[User]:
         with self._engine.connect() as db:
@@ -272,10 +272,10 @@ class Users:
     def give_password(self, name: str, password: str) -> None:
         """Another password; every session of the user ends."""
         user = self.get(name)
-        told = kept(checked(password, user.name))
+        stored = kept(checked(password, user.name))
         with writing(self._engine) as db:
             db.execute(VISITS.delete().where(VISITS.c.name == user.name))
-            db.execute(USERS.update().where(USERS.c.name == user.name).values(password=told))
+            db.execute(USERS.update().where(USERS.c.name == user.name).values(password=stored))
 
     def check(self, name: str, password: str) -> User | None:
         """The user, where the password is theirs. An unknown name takes as long as a wrong password."""

@@ -31,10 +31,10 @@ KEPT_OPTIONS = ("ordered", "unit", "weight", "keep", "text", "role", "when")
 
 def document_of(text: str) -> Document:
     """The content, as plain values with names that are text."""
-    found = json.loads(json.dumps(read_yaml_text(text, "the questionnaire"), default=str))
-    if not isinstance(found, dict) or not isinstance(found.get("questions"), dict):
+    document = json.loads(json.dumps(read_yaml_text(text, "the questionnaire"), default=str))
+    if not isinstance(document, dict) or not isinstance(document.get("questions"), dict):
         raise PolicyError("a questionnaire is a mapping with 'population' and 'questions'.")
-    return found
+    return document
 
 
 def questionnaire_of(text: str, resolve: Resolver | None = None) -> Questionnaire:
@@ -56,7 +56,7 @@ def _edit(change: Callable[Concatenate[Document, P], None]) -> Callable[Concaten
     def edited(text: str, /, *given: P.args, **named: P.kwargs) -> str:
         document = document_of(text)
         change(document, *given, **named)
-        return _checked(document)
+        return _check(document)
 
     return edited
 
@@ -89,7 +89,7 @@ def brought(document: Document) -> str:
             "the questionnaire names files beside it; the studio reads none.",
             hint="Run it on the command line: shoal design FILE",
         )
-    return _checked(document)
+    return _check(document)
 
 
 @_edit
@@ -175,8 +175,8 @@ def _coarser(spec: Mapping[str, Any], question: Question, groups: Any) -> Docume
 
 
 def _short(number: float) -> float | int:
-    found = float(f"{number:.12g}")
-    return int(found) if found.is_integer() else found
+    short = float(f"{number:.12g}")
+    return int(short) if short.is_integer() else short
 
 
 def _forget(document: Document, name: str) -> None:
@@ -193,13 +193,13 @@ def _forget(document: Document, name: str) -> None:
             document[key] = value
 
 
-def _checked(document: Document) -> str:
+def _check(document: Document) -> str:
     """The text, if the library understands it; answers that a registry must say are looked up when they are needed."""
     plain = {n: s for n, s in document["questions"].items() if "registry" not in s} if document.get("questions") else {}
     named = isinstance(document.get("population"), str)
-    said = {key: value for key, value in document.items() if key != PILOT}
-    tied = {key: value for key, value in said.items() if key not in ("linked", "subgroups")}
-    whole = said if len(plain) == len(document.get("questions") or {}) else tied
+    content = {key: value for key, value in document.items() if key != PILOT}
+    tied = {key: value for key, value in content.items() if key not in ("linked", "subgroups")}
+    whole = content if len(plain) == len(document.get("questions") or {}) else tied
     from_mapping({**whole, "questions": plain, **({"population": 1_000_000_000} if named else {})}, folder=NOWHERE)
     return _text(document)
 

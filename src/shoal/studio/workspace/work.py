@@ -99,8 +99,8 @@ def plans(workspace: Workspace, job: Job) -> Mapping[str, Any]:
     with shoal.open(workspace.tables.path(kept), **policy.read) as table:
         tell(0.0, "counting the classes")
         prepared = prepare(table, policy)
-        found = find_plans(prepared, locked=job.asked["locked"], progress=tell, best=lambda some: tell.found(some.to_json()))
-    return found.to_json()
+        named = find_plans(prepared, locked=job.asked["locked"], progress=tell, best=lambda some: tell.found(some.to_json()))
+    return named.to_json()
 
 
 LINES = {
@@ -150,14 +150,14 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
     try:
         with ExitStack() as opened:
             accepted = job.asked.get("accepted", {})
-            made = _written(workspace, job, folder, tell, opened)
+            made = _write_release(workspace, job, folder, tell, opened)
             tell(1.0, "proving the folder again")
             shoal.verify(folder).require()
             tell.settle()
             certificate = made.certificate
             assert certificate is not None
-            told = {
-                **_counted(certificate),
+            content = {
+                **_count_numbers(certificate),
                 "verdict": certificate.verdict,
                 "attacks": [
                     {"name": a.name, "verdict": a.verdict, "sentence": a.sentence, "rate": a.rate} for a in certificate.attacks
@@ -178,16 +178,16 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
                 sentence = earlier.sentence
                 for one in before:
                     sentence = sentence.replace(str(workspace.releases.folder(one).absolute()), one.name)
-                told["ledger"] = {"verdict": earlier.verdict, "sentence": sentence}
+                content["ledger"] = {"verdict": earlier.verdict, "sentence": sentence}
             number = 1 + len(before)
-            workspace.releases.add(key, kept.id, f"{kept.name}-release-{number}", told)
+            workspace.releases.add(key, kept.id, f"{kept.name}-release-{number}", content)
     except BaseException:
         workspace.files.forget(folder)
         raise
     return {"release": key}
 
 
-def _written(workspace: Workspace, job: Job, folder: Path, tell: Telling, opened: ExitStack) -> Any:
+def _write_release(workspace: Workspace, job: Job, folder: Path, tell: Telling, opened: ExitStack) -> Any:
     """The release, written to its folder: of several tables where ``tables`` names them, else of the one that the job is of."""
     form, named = job.asked["format"], job.asked.get("tables")
     if named:
@@ -213,7 +213,7 @@ def seed_of(made: Made, folder: Path) -> int | None:
     return private_file.read(private_file.place_of(folder)).seed if made.told.get("private") else None
 
 
-def _counted(made: Certificate | EventCertificate | LinkedCertificate) -> dict[str, Any]:
+def _count_numbers(made: Certificate | EventCertificate | LinkedCertificate) -> dict[str, Any]:
     """The numbers that the pages say of a release; of events also the sentence, for groups are not what it is about."""
     if isinstance(made, EventCertificate):
         asked = max((r.records for r in made.asked if isinstance(r, KnownRecords)), default=1)
@@ -236,8 +236,8 @@ def _counted(made: Certificate | EventCertificate | LinkedCertificate) -> dict[s
 
 def claim_of(told: Mapping[str, Any]) -> str:
     """The headline of a release: what it claims, and what somebody who knows more finds."""
-    said = told.get("says") or f"everyone hides among at least {told['k']:,}"
-    return f"{said.removesuffix('.')}{told.get('more', '')}."
+    sentence = told.get("says") or f"everyone hides among at least {told['k']:,}"
+    return f"{sentence.removesuffix('.')}{told.get('more', '')}."
 
 
 def tries(workspace: Workspace, job: Job) -> Mapping[str, Any]:
@@ -249,18 +249,18 @@ def tries(workspace: Workspace, job: Job) -> Mapping[str, Any]:
     other = job.asked.get("other")
     if other:
         outside = workspace.tables.path(workspace.tables.get(other))
-        found = shoal.attack(folder, with_=outside)
+        attacks = shoal.attack(folder, with_=outside)
     elif job.asked.get("dropped"):
         brought = workspace.files.of_release(job.asked["dropped"])
         try:
-            found = shoal.attack(folder, previous=list(brought.iterdir()))
+            attacks = shoal.attack(folder, previous=list(brought.iterdir()))
         finally:
             workspace.files.forget(brought)
     else:
         before = workspace.releases.folder(workspace.releases.get(job.asked["earlier"]))
-        found = shoal.attack(folder, previous=[before])
-    results = [{"name": a.name, "verdict": a.verdict, "sentence": a.sentence} for a in found.results]
-    return {"holds": found.holds, "results": results}
+        attacks = shoal.attack(folder, previous=[before])
+    results = [{"name": a.name, "verdict": a.verdict, "sentence": a.sentence} for a in attacks.results]
+    return {"holds": attacks.holds, "results": results}
 
 
 KINDS: Mapping[str, Callable[[Workspace, Job], Mapping[str, Any]]] = {"plans": plans, "release": release, "tries": tries}
@@ -283,8 +283,8 @@ def do(workspace: Workspace, job: Job) -> None:
     """Run one job by its kind; an error is recorded in the job, without a data value."""
     jobs = workspace.jobs
     try:
-        found = KINDS[job.kind](workspace, job)
-        jobs.end(job.id, "done", found=found)
+        result = KINDS[job.kind](workspace, job)
+        jobs.end(job.id, "done", found=result)
     except Stopped:
         pass  # cancelled; the state says so already
     except ShoalError as error:

@@ -85,8 +85,8 @@ def _inwards(limit: float, unit: float, up_to: Callable[[list[float]], list[int]
         shown = float(f"{math.ceil(limit / unit) * unit if unit > 0 else limit:.12g}")  # without the last digits of a double
         tried.append(shown if shown >= limit else limit)
         unit /= 10
-    least, *found = up_to([limit, *tried])
-    return next((out for out, n in zip(tried, found, strict=True) if n <= 1.5 * least), limit) + 0.0
+    least, *others = up_to([limit, *tried])
+    return next((out for out, n in zip(tried, others, strict=True) if n <= 1.5 * least), limit) + 0.0
 
 
 def suppress_rare(column: str, values: Any, counts: Any, *, min_count: int) -> MapValues:

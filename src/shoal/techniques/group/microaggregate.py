@@ -145,8 +145,8 @@ class Microaggregate(ColumnStep):
                 smallest.see(rows, np.zeros(len(rows), np.int64))
                 continue
             parts = list(self._blocks(values[np.ix_(used, rows)], rows, None if exponent is None else exponent[used]))
-            found = each(parts, MANY if len(parts) > 1 else 0, lambda part: self._made(part[0], part[2]))
-            for (_, at, _), (made, groups) in zip(parts, found, strict=True):
+            results = each(parts, MANY if len(parts) > 1 else 0, lambda part: self._made(part[0], part[2]))
+            for (_, at, _), (made, groups) in zip(parts, results, strict=True):
                 values[np.ix_(used, at)] = made
                 smallest.see(at, groups)
         if smallest.places is not None and 0 < (~(present | (coded > 0)).any(axis=0)).sum() < self.k:

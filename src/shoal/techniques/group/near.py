@@ -51,7 +51,7 @@ def groups_of(points: FloatArray, k: int, method: str, gamma: float) -> IntArray
         parts = _mdav(np.ascontiguousarray(points[:, members]), k)
         groups[members] = np.where(parts == 0, large, groups.max() + parts)
     groups = np.unique(groups, return_inverse=True)[1]
-    return plain if _lost(points, plain) < _lost(points, groups) else groups
+    return plain if _loss(points, plain) < _loss(points, groups) else groups
 
 
 def _mdav(points: FloatArray, k: int) -> IntArray:
@@ -88,10 +88,10 @@ def scaled(values: FloatArray) -> tuple[FloatArray, IntArray]:
 
 def lost_share(values: FloatArray, groups: IntArray) -> float:
     """Information loss SSE/SST of standardised columns, between 0 and 1."""
-    return _lost(standardised(values), groups)
+    return _loss(standardised(values), groups)
 
 
-def _lost(points: FloatArray, groups: IntArray) -> float:
+def _loss(points: FloatArray, groups: IntArray) -> float:
     total = float((points**2).sum())
     return float(((points - published(points, groups, "mean")) ** 2).sum()) / total if total else 0.0
 

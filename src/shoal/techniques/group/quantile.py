@@ -109,8 +109,8 @@ def equal_groups(values: Any, groups: int, *, weights: Any = None, column: str =
     nearest = np.where(below[above] - wanted < wanted - below[above - 1], above, above - 1)
     cuts = np.unique(np.concatenate([[0], nearest, [len(single.values)]])).astype(np.int64)
     cost = kernel.total_cost(single.values, below, cuts, "rank")
-    found = Groups(single.values, single.weights, cuts, cost, "rank", 1)
-    return replace(found, k=int(found.sizes.min()))
+    whole = Groups(single.values, single.weights, cuts, cost, "rank", 1)
+    return replace(whole, k=int(whole.sizes.min()))
 
 
 def sample_size(error: float, failure: float = 0.05) -> int:

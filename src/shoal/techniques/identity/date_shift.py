@@ -82,7 +82,7 @@ class DateShift(StreamStep):
         if isinstance(dates, pa.ChunkedArray):
             dates = dates.combine_chunks()
         if pa.types.is_string(kind):
-            moved = self._moved(_parsed(self.column, dates), shifts).cast(pa.string())
+            moved = self._moved(_parse(self.column, dates), shifts).cast(pa.string())
             return pc.binary_join_element_wise(moved, pc.utf8_slice_codeunits(dates, 10), "")  # with the time of day, if any
         if pa.types.is_date(kind):
             numbers = dates.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
@@ -117,7 +117,7 @@ class DateShift(StreamStep):
         )
 
 
-def _parsed(column: str, texts: Any) -> Any:
+def _parse(column: str, texts: Any) -> Any:
     """The dates of ISO texts, which may have a time of day behind them."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -59,11 +59,11 @@ def permute_code(ff1: Any, text: str, tweak: bytes, *, column: str) -> str:
         "9" if r == 10 else ("A" if c.isupper() else "a") if r == 26 else c for r, c in zip(radices, text, strict=True)
     )
     tweak += b"\x00" + shape.encode("utf-8", "surrogatepass")
-    number = _mixed(text, radices)
+    number = _to_number(text, radices)
     while True:  # one round, but for small formats: a hundred on average for the smallest
         number = ff1.encrypt_int(number, domain=max(size, FF1_DOMAIN), tweak=tweak)
         if number < size:
-            return _unmixed(number, text, radices)
+            return _from_number(number, text, radices)
 
 
 def _radix(c: str) -> int:
@@ -72,7 +72,7 @@ def _radix(c: str) -> int:
     return 26 if c.isascii() and c.isalpha() else 1
 
 
-def _mixed(text: str, radices: Sequence[int]) -> int:
+def _to_number(text: str, radices: Sequence[int]) -> int:
     number = 0
     for c, r in zip(text, radices, strict=True):
         if r > 1:
@@ -80,7 +80,7 @@ def _mixed(text: str, radices: Sequence[int]) -> int:
     return number
 
 
-def _unmixed(number: int, text: str, radices: Sequence[int]) -> str:
+def _from_number(number: int, text: str, radices: Sequence[int]) -> str:
     out = list(text)
     for i in range(len(text) - 1, -1, -1):
         if radices[i] > 1:

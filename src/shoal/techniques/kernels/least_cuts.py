@@ -88,9 +88,9 @@ def best_cut(
     s1: FloatArray, r1: FloatArray, s2: FloatArray, r2: FloatArray,
 ) -> int:  # fmt: skip
     """The cut j in a..b that ends in the least sum for ``row``; the sums of the block begin at ``start``."""
-    found, where = np.inf, b
+    best_cost, where = np.inf, b
     for j in range(a, b + 1):
-        if best[j] >= found:  # no cost is negative
+        if best[j] >= best_cost:  # no cost is negative
             continue
         size = w[row] - w[j]
         if kind == 0 and exact:
@@ -103,9 +103,9 @@ def best_cut(
             cost = 0.5 * (x[row - 1] - x[j]) * size
         else:
             cost = float((size * size) // 4)
-        if best[j] + cost < found:
-            found, where = best[j] + cost, j
-    best[row] = found
+        if best[j] + cost < best_cost:
+            best_cost, where = best[j] + cost, j
+    best[row] = best_cost
     return where
 
 

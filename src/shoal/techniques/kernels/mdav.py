@@ -24,14 +24,14 @@ def mdav(points: FloatArray, k: int) -> IntArray:
     while n >= 2 * k:
         if g % 64 == 0:  # forget what rounding has added to the running sums
             total = np.cumsum(points[:, :n], axis=1)[:, -1]
-        far = points[:, _first(_squared(points[:, :n], total / n), ids)].copy()
-        distances = _squared(points[:, :n], far)
+        far = points[:, _first(_squared_distances(points[:, :n], total / n), ids)].copy()
+        distances = _squared_distances(points[:, :n], far)
         opposite = points[:, _first(distances, ids)].copy()
         both = n >= 3 * k
         n = _take(points, ids, n, _nearest(distances, ids, k), total, group, g)
         g += 1
         if both:
-            n = _take(points, ids, n, _nearest(_squared(points[:, :n], opposite), ids, k), total, group, g)
+            n = _take(points, ids, n, _nearest(_squared_distances(points[:, :n], opposite), ids, k), total, group, g)
             g += 1
     group[ids[:n]] = g
     return group
@@ -46,34 +46,34 @@ def v_mdav(points: FloatArray, k: int, gamma: float) -> IntArray:
     total = np.zeros(len(points))
     g = 0
     while n >= k:
-        far = points[:, _first(_squared(points[:, :n], middle), ids)].copy()
-        found = _nearest(_squared(points[:, :n], far), ids, k)
-        members = ids[found]
-        n = _take(points, ids, n, found, total, group, g)
+        far = points[:, _first(_squared_distances(points[:, :n], middle), ids)].copy()
+        nearest = _nearest(_squared_distances(points[:, :n], far), ids, k)
+        members = ids[nearest]
+        n = _take(points, ids, n, nearest, total, group, g)
         near = np.full(n, np.inf)  # squared distance of each free record to the group
         for member in members if k > 1 else ():
-            np.minimum(near, _squared(points[:, :n], everything[:, member]), out=near)
+            np.minimum(near, _squared_distances(points[:, :n], everything[:, member]), out=near)
         size = k
         while size < 2 * k - 1 and n > 0:
             best = _first(-near[:n], ids)
             candidate = points[:, best].copy()
-            others = _squared(points[:, :n], candidate)
+            others = _squared_distances(points[:, :n], candidate)
             others[best] = np.inf
             if not near[best] < gamma * gamma * others.min():
                 break
             near[best] = near[n - 1]
             n = _take(points, ids, n, np.array([best]), total, group, g)
             size += 1
-            np.minimum(near[:n], _squared(points[:, :n], candidate), out=near[:n])
+            np.minimum(near[:n], _squared_distances(points[:, :n], candidate), out=near[:n])
         g += 1
     settled = group.copy()
     for i in ids[:n]:  # the last ones, fewer than k, join the group of the nearest record that has one
-        distances = _squared(everything, everything[:, i])
+        distances = _squared_distances(everything, everything[:, i])
         group[i] = settled[np.argmin(np.where(settled >= 0, distances, np.inf))]
     return group
 
 
-def _squared(points: FloatArray, to: FloatArray) -> FloatArray:
+def _squared_distances(points: FloatArray, to: FloatArray) -> FloatArray:
     """Squared distances to a point, added up dimension by dimension as the loops of the tree do."""
     out: FloatArray = (points[0] - to[0]) ** 2
     for j in range(1, len(points)):

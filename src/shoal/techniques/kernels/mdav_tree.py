@@ -134,7 +134,7 @@ def _know_leaf(
         box[node, j], box[node, d + j] = np.inf, -np.inf
     for i in range(start, start + held[leaf]):
         first[node] = min(first[node], ids[i])
-        reach = max(reach, _squared(slots, i, centre))
+        reach = max(reach, _squared_distances(slots, i, centre))
         for j in range(d):
             box[node, j], box[node, d + j] = min(box[node, j], slots[i, j]), max(box[node, d + j], slots[i, j])
     box[node, 2 * d] = np.sqrt(reach) if reach >= 0 else -1.0
@@ -170,7 +170,7 @@ def leave(tree: Tree, i: int) -> None:
 
 
 @njit
-def _squared(slots: FloatArray, i: int, to: FloatArray) -> float:
+def _squared_distances(slots: FloatArray, i: int, to: FloatArray) -> float:
     out = 0.0
     for j in range(len(to)):
         d = slots[i, j] - to[j]
@@ -228,7 +228,7 @@ def nearest(tree: Tree, to: FloatArray, k: int, found: IntArray, near: FloatArra
             continue
         start = (node - leaves) * LEAF
         for p in range(start, start + tree.held[node - leaves]):
-            size = _put_in(ids[p], _squared(slots, p, to), k, size, found, near)
+            size = _put_in(ids[p], _squared_distances(slots, p, to), k, size, found, near)
     return size
 
 
@@ -275,7 +275,7 @@ def farthest(tree: Tree, to: FloatArray) -> tuple[int, int]:
         looked += 1
         start = (node - leaves) * LEAF
         for p in range(start, start + tree.held[node - leaves]):
-            d = _squared(slots, p, to)
+            d = _squared_distances(slots, p, to)
             if d > best or (d == best and ids[p] < where):
                 where, best = ids[p], d
     return where, looked

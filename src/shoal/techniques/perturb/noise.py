@@ -45,8 +45,8 @@ class Spread:
         """Of tables one after the other."""
         out = cls(len(columns))
         for table in tables:
-            found = [numbers(table, name) for name in columns]
-            out.add([x for x, _ in found], [p for _, p in found])
+            arrays = [numbers(table, name) for name in columns]
+            out.add([x for x, _ in arrays], [p for _, p in arrays])
         return out
 
     def add(
@@ -71,10 +71,10 @@ class Spread:
 
     def covariance(self) -> FloatArray:
         """With the divisor n − 1: deviations to six digits, correlations to six decimals."""
-        found = self.products / (self.n - 1)
-        exact = np.sqrt(found.diagonal())
+        matrix = self.products / (self.n - 1)
+        exact = np.sqrt(matrix.diagonal())
         size = np.outer(exact, exact)
-        related = np.round(np.divide(found, size, out=np.zeros_like(found), where=size > 0), 6)
+        related = np.round(np.divide(matrix, size, out=np.zeros_like(matrix), where=size > 0), 6)
         shown = np.array([float(f"{v:.6g}") for v in exact])
         return np.asarray(related * np.outer(shown, shown))
 
@@ -198,17 +198,17 @@ class CorrelatedNoise(StreamStep):
         keys = [random.derive(seed, self.kind, *self.columns, *settings, str(i)) for i in range(len(self.columns))]
 
         def run(table: Any, rows: RowNumbers) -> Any:
-            found = [numbers(table, name) for name in self.columns]
+            columns = [numbers(table, name) for name in self.columns]
             with np.errstate(over="ignore"):
                 e = factor @ np.array([random.normals(key, rows) for key in keys])
-                noisy = [found[i][0] + e[i] for i in range(len(self.columns))]
+                noisy = [columns[i][0] + e[i] for i in range(len(self.columns))]
             for i, name in enumerate(self.columns):
                 own = own_decimals(table.schema.field(name).type)
                 if sizes[i] > 0:
                     need_steps(name, sizes[i], own)
                 decimals = own if not self.decimals or own is not None else self.decimals[i]
                 out = rounded(noisy[i], decimals, np.full(len(noisy[i]), sizes[i]))
-                table = with_numbers(table, name, out, found[i][1], whole=is_whole(table, name))
+                table = with_numbers(table, name, out, columns[i][1], whole=is_whole(table, name))
             return table
 
         return run

@@ -117,10 +117,10 @@ class Pram(StreamStep):
             return texts
         own = texts.slice(0, len(self.categories))
         try:
-            found = _clock(own, kind) if pa.types.is_time(kind) else _bytes(own) if pa.types.is_binary(kind) else own.cast(kind)
+            typed = _clock(own, kind) if pa.types.is_time(kind) else _bytes(own) if pa.types.is_binary(kind) else own.cast(kind)
         except (pa.ArrowException, ValueError):
             return texts
-        return found if canonical_text(found).equals(own) else texts
+        return typed if canonical_text(typed).equals(own) else texts
 
 
 def _clock(texts: Any, kind: Any) -> Any:

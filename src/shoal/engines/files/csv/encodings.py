@@ -185,20 +185,20 @@ def _odd_fields(raw: bytes) -> tuple[list[bytes], int]:
 
 def _costs(raw: bytes) -> dict[str, tuple[float, str]]:
     """Of each page that can decode the bytes its cost in bits, and the text."""
-    found = {}
+    costs = {}
     for page, (prior, languages) in _PAGES.items():
-        text = _decoded(raw, page)
+        text = _decode(raw, page)
         if text is not None:
-            found[page] = (prior + _cost(_without_punctuation(text), languages, script=page not in _LATIN_PAGES), text)
+            costs[page] = (prior + _cost(_without_punctuation(text), languages, script=page not in _LATIN_PAGES), text)
     for page, rare in _WIDE.items():
-        text = _decoded(raw, page)
+        text = _decode(raw, page)
         if text is not None:
             beside = sum((a > "\x7f" and b in _ASCII_SECOND) or (b > "\x7f" and a in _ASCII_SECOND) for a, b in pairwise(text))
             letters = Counter(c for c in text if c > "\x7f")
             cost = sum(n * _wide_cost(c, page) for c, n in letters.items())
             cost += 8.0 * len(_NOT_THAI.findall(text)) if page == "cp874" else 0.0
-            found[page] = (rare + cost + beside * (6.0 if page == "cp874" else 3.0), text)
-    return found
+            costs[page] = (rare + cost + beside * (6.0 if page == "cp874" else 3.0), text)
+    return costs
 
 
 _ASCII_SECOND = frozenset(map(chr, (*range(0x40, 0x5C), *range(0x5D, 0x7F))))
@@ -216,7 +216,7 @@ def _without_punctuation(text: str) -> str:
 _LATIN_PAGES = ("cp1252", "cp1250", "iso8859_2", "cp1254", "cp1257", "mac_roman", "cp850", "cp852")
 
 
-def _decoded(raw: bytes, page: str) -> str | None:
+def _decode(raw: bytes, page: str) -> str | None:
     try:
         text = raw.decode(page)
     except UnicodeDecodeError:

@@ -369,8 +369,8 @@ def _quoted_empties_are_missing(sample: Any) -> bool:
 def _guessed_encoding(raw: bytes, path: Path, options: Mapping[str, Any]) -> str:
     """The likeliest encoding; where two are close, an error with the names of the columns in each reading."""
     try:
-        found = guess_encoding(raw)
-        return "cp1252" if found == "latin-1" and len(raw) >= SAMPLE_BYTES and _windows_signs(path) else found
+        guess = guess_encoding(raw)
+        return "cp1252" if guess == "latin-1" and len(raw) >= SAMPLE_BYTES and _windows_signs(path) else guess
     except UnknownEncodingError as error:
         readings = []
         for encoding in error.readings:
@@ -391,10 +391,10 @@ def _windows_signs(path: Path) -> bool:
 
 def _encoding(name: str) -> str:
     try:
-        found = codecs.lookup(name).name
+        known = codecs.lookup(name).name
     except LookupError:
         raise UsageError(f"encoding '{name}' is not known.", hint="Use utf-8, utf-16, latin-1, cp1252 …") from None
-    return {"iso8859-1": "latin-1", "utf-8-sig": "utf-8"}.get(found, found)
+    return {"iso8859-1": "latin-1", "utf-8-sig": "utf-8"}.get(known, known)
 
 
 def _null_texts(null: str | Iterable[str] | None) -> list[str]:
@@ -449,13 +449,13 @@ def _sql_type(kind: str, name: str) -> str:
 def _late(engine: DuckDB, reading: str, field: Field, source: str) -> ShoalError:
     """Which record does not fit: found by reading on, and told without its content."""
     fits = field.expression().replace(f"error('shoal:type:{field.position}')", "NULL")
-    found = engine.run_table(
+    late = engine.run_table(
         f"SELECT min(r) AS r, count(*) AS n FROM (SELECT row_number() OVER () AS r, {field.raw}, {fits} AS v "  # noqa: S608
         f"FROM {converted(reading, [field])}) "
         f"WHERE {field.raw} IS NOT NULL AND v IS NULL",
         source,
     )
-    record, n = found["r"][0].as_py(), found["n"][0].as_py()
+    record, n = late["r"][0].as_py(), late["n"][0].as_py()
     kind = {v: k for k, v in _SQL_TYPES.items()}.get(field.sql_type, "decimal")
     return UnreadableError(
         f"column '{field.name}' of '{source}' is read as {kind}, but {n} record(s) do not fit; the first is record {record}.",

@@ -69,19 +69,19 @@ def mended_line(line: str, mended: Sequence[str]) -> str:
 
 def _mended_lines(text: str, whole: bool) -> tuple[str, tuple[str, ...]]:
     """The text as it is read line by line, and a sentence for each repair."""
-    found = [PUT_TOGETHER] if "\n\ufeff" in text else []
+    repairs = [PUT_TOGETHER] if "\n\ufeff" in text else []
     lines = [line for line in text.splitlines() if line][: None if whole else -1][:500]
     if len(lines) > 1 and all(len(n) > 1 and n[0] == n[-1] == '"' and '"' not in n[1:-1].replace('""', "") for n in lines):
         inside = [mended_line(line, [QUOTED_LINES]) for line in lines]
         widths = [{len(r) for r in csv.reader(inside, delimiter=d)} for d in DELIMITERS]
-        found += [QUOTED_LINES] if any(len(w) == 1 and min(w) > 2 for w in widths) else []
+        repairs += [QUOTED_LINES] if any(len(w) == 1 and min(w) > 2 for w in widths) else []
     if len(lines) > 2 and all(len(n) > 2 and n[0] == n[-1] == "|" and n.count("|") > 2 for n in map(str.strip, lines)):
-        found.append(BARS)
+        repairs.append(BARS)
     doubled = Counter(d for line in lines[:1] for d in _DOUBLED.findall(line))
     if any(n > 1 and all(d not in line.replace(2 * d, "") for line in lines) for d, n in doubled.items()):
-        found.append(DOUBLED)
-    found += [FORMULAS] if '="' in text and _FORMULA.search(text) else []
-    return "".join(mended_line(line, found) for line in text.splitlines(keepends=True)) if found else text, tuple(found)
+        repairs.append(DOUBLED)
+    repairs += [FORMULAS] if '="' in text and _FORMULA.search(text) else []
+    return "".join(mended_line(line, repairs) for line in text.splitlines(keepends=True)) if repairs else text, tuple(repairs)
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     if len(delimiter) != 1 or len(quote) != 1:
         raise UsageError("delimiter and quote must be one character each.", hint="For example delimiter=';'.")
     blanks = delimiter == " " and _several_blanks(text, quote, whole)
-    numbered = _numbered(text, delimiter, quote, whole)
+    numbered = _number_lines(text, delimiter, quote, whole)
     comment, numbered = ("", numbered) if blanks else _without_comments(numbered, options, path)
     rows = _blank_rows(text, whole) if blanks else [cells for _, cells in numbered]
     if all(map(is_blank, rows)):
@@ -305,7 +305,7 @@ def _names_of(first: Sequence[str], header: bool) -> tuple[list[str], bool]:
     return stripped, 2 * sum(n != s for n, s in zip(names, stripped, strict=True) if n.strip()) >= len(names)
 
 
-def _parsed(text: str, delimiter: str, quote: str) -> tuple[list[tuple[int, list[str]]], bool]:
+def _parse_lines(text: str, delimiter: str, quote: str) -> tuple[list[tuple[int, list[str]]], bool]:
     """Lines of the sample, blank ones too, each with how many lines stand before it; and whether all could be parsed.
 
     What was parsed before an error stands: reading will report the line.
@@ -322,9 +322,9 @@ def _parsed(text: str, delimiter: str, quote: str) -> tuple[list[tuple[int, list
     return rows, True
 
 
-def _numbered(text: str, delimiter: str, quote: str, whole: bool) -> list[tuple[int, list[str]]]:
+def _number_lines(text: str, delimiter: str, quote: str, whole: bool) -> list[tuple[int, list[str]]]:
     """Parsed lines of the sample with their numbers; the last, perhaps cut off, is left out."""
-    rows, parsed = _parsed(text, delimiter, quote)
+    rows, parsed = _parse_lines(text, delimiter, quote)
     return rows if whole or not parsed or len(rows) < 2 else rows[:-1]
 
 
@@ -419,7 +419,7 @@ def _tail(path: Path, encoding: str, delimiter: str, quote: str, width: int) -> 
     plain = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(encoding, encoding)
     text = raw.decode(plain, errors="replace")
     text = text[text.find("\n") + 1 :]
-    lines, parsed = _parsed(text, delimiter, quote)
+    lines, parsed = _parse_lines(text, delimiter, quote)
     rows = [row for _, row in lines] if parsed else []
     return rows if usual_width(rows) == width else []
 
@@ -444,7 +444,7 @@ def _table_inside(path: Path, delimiter: str, quote: str, first: Sequence[Sequen
                     if inside % 2 == 0:  # else the empty line is part of a quoted text
                         looked += 1
                         below = block[at + len(sign) : at + len(sign) + WINDOW].decode("utf-8", errors="replace")
-                        rows = [row for _, row in _parsed(below.rpartition("\n")[0], delimiter, quote)[0]]
+                        rows = [row for _, row in _parse_lines(below.rpartition("\n")[0], delimiter, quote)[0]]
                         if usual_width(rows) == width and stacked([*head, [], *rows]):
                             return True
                     at = block.find(sign, at + 1)
@@ -486,7 +486,7 @@ def _even(rows: Sequence[Sequence[str]]) -> float:
 
 def _rows(text: str, delimiter: str, quote: str, whole: bool) -> list[list[str]]:
     """Parsed lines of the sample that are not empty; the last, perhaps cut off, is left out."""
-    lines, parsed = _parsed(text, delimiter, quote)
+    lines, parsed = _parse_lines(text, delimiter, quote)
     rows = [row for _, row in lines if row]
     return rows if whole or not parsed or len(rows) < 2 else rows[:-1]
 

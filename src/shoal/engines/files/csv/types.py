@@ -246,8 +246,8 @@ class _Texts:
     def field(self, decimal: str) -> Field:
         """How the texts are read."""
         plain = not (self.padded or self.empty or self.marks)
-        if plain and (amount := written_amount(self.values)) and (found := _amount_field(self.values, amount)):
-            return found
+        if plain and (amount := written_amount(self.values)) and (amounts := _amount_field(self.values, amount)):
+            return amounts
         if plain and self.values and all(map(east_day, self.values)):
             return Field(0, "", "DATE", days=True)
         sql_type, exact, comma = _guess(self.values, decimal)
@@ -282,7 +282,7 @@ def _thousands_or_decimals(values: Sequence[str], mark: str) -> bool:
 
 def _amount_field(values: Sequence[str], amount: Amount) -> Field | None:
     """How amounts are read that are all written so; None where they are not numbers."""
-    plain = [found[1].replace(amount.thousands, "") for v in values if (found := re.fullmatch(amount.pattern, v))]
+    plain = [match[1].replace(amount.thousands, "") for v in values if (match := re.fullmatch(amount.pattern, v))]
     sql_type, exact, comma = _guess(plain, "," if any("," in v for v in plain) else ".")
     if sql_type in ("BIGINT", "DOUBLE") or sql_type.startswith("DECIMAL"):
         return Field(0, "", sql_type, exact, comma, amount=amount)
@@ -308,15 +308,15 @@ def written_amount(values: Sequence[str]) -> Amount | None:
     together = "\n".join(values)
     if not ("." in together and "," in together) and _ANY_SIGN.search(together) is None:
         return None
-    found = []
+    amounts = []
     for value in values:
         if (read := _WRITTEN.fullmatch(value)) is None:
             return None
-        found.append(read)
-    signs = {(read[1] or "", read[3] or "") for read in found}
+        amounts.append(read)
+    signs = {(read[1] or "", read[3] or "") for read in amounts}
     if len(values) < 2 or len(signs) != 1 or all(sign := signs.pop()):
         return None
-    numbers = [read[2] for read in found]
+    numbers = [read[2] for read in amounts]
     both = {n[min(n.index("."), n.index(","))] for n in numbers if "." in n and "," in n}
     marks = both or {mark for mark in ".," if any(sign) and any(n.count(mark) > 1 for n in numbers)}
     if len(marks) > 1 or not (marks or any(sign)):
@@ -436,8 +436,8 @@ def _out_of_range(text: str) -> bool:
     >>> [_out_of_range(v) for v in ("1e+308", "1e+309", "1e-300", "1e-400", "0e+00")]
     [False, True, False, True, False]
     """
-    found = float(text)
-    return math.isinf(found) or (found == 0 and re.search("[1-9]", re.split("[eE]", text)[0]) is not None)
+    number = float(text)
+    return math.isinf(number) or (number == 0 and re.search("[1-9]", re.split("[eE]", text)[0]) is not None)
 
 
 SHORTEST = "DOUBLE, shortest"

@@ -78,7 +78,7 @@ def write_csv(
     with packed(path, packing) as sink:
         _write(sink, heading, delimiter, header=True)
         for table in tables:
-            columns = [_printed(values, raw) for values in table.columns]
+            columns = [_print_values(values, raw) for values in table.columns]
             _write(sink, pa.Table.from_arrays(columns, names=table.column_names), delimiter, header=False)
 
 
@@ -96,7 +96,7 @@ def _printed_type(kind: Any) -> Any:
     return kind if plain or pa.types.is_boolean(kind) or pa.types.is_date32(kind) else pa.string()
 
 
-def _printed(values: Any, raw: bool) -> Any:
+def _print_values(values: Any, raw: bool) -> Any:
     if pa.types.is_duration(values.type):
         return seconds(values)
     if pa.types.is_floating(values.type):

@@ -219,11 +219,11 @@ def in_order(texts: Iterable[str], order: Sequence[str] = ()) -> list[str]:
             return (4 if text == SUPPRESSED else 3), 0.0, 0, text
         if text in place:
             return 0, float(place[text]), 0, text
-        found = _IN_LABEL.search(text)
-        if found is None:
+        match = _IN_LABEL.search(text)
+        if match is None:
             return 2, 0.0, 0, text
-        before = text[: found.start()].strip()
+        before = text[: match.start()].strip()
         side = -1 if before.endswith(("<", "≤")) else 1 if text.endswith("+") or before.endswith((">", "≥")) else 0
-        return 1, float(found.group().replace("−", "-").replace(",", ".")), side, text
+        return 1, float(match.group().replace("−", "-").replace(",", ".")), side, text
 
     return sorted(texts, key=key)

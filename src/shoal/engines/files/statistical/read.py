@@ -64,7 +64,7 @@ def open_statistical(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relat
     return open_deferred(
         lambda: still_there(path, read) if whole else _arrow(*_read(path, options, 0), types),
         read.schema,
-        [_described(c, meta) for c in columns_of(read.schema)],
+        [_describe(c, meta) for c in columns_of(read.schema)],
         str(path),
         hint="Open it with types={{'{column}': 'float'}}; with lettered missing values 'text', or user_missing='missing'.",
         format=path.suffix[1:].lower(),
@@ -117,8 +117,8 @@ def _arrow(frame: Any, meta: Any, types: Mapping[str, str]) -> Any:
     """Arrow columns: numbers are whole if all of them are (these packages keep most as doubles), and empty text is missing."""
     for name in frame.columns:
         wanted = types.get(name)
-        if wanted == "text" or (wanted is None and frame[name].dtype == object and _lettered(frame[name])):
-            frame[name] = _spelled(frame[name])
+        if wanted == "text" or (wanted is None and frame[name].dtype == object and _has_letters(frame[name])):
+            frame[name] = _spell(frame[name])
     table = from_pandas(frame)
     for i, name in enumerate(table.column_names):
         values = table.column(i)
@@ -132,15 +132,15 @@ def _arrow(frame: Any, meta: Any, types: Mapping[str, str]) -> Any:
     return table
 
 
-def _lettered(values: Any) -> bool:
+def _has_letters(values: Any) -> bool:
     """Whether numbers stand beside letters: missing values of several kinds."""
     kinds = {type(v) for v in values.dropna()}
     return str in kinds and bool(kinds & {int, float})
 
 
-def _spelled(values: Any) -> Any:
+def _spell(values: Any) -> Any:
     """Numbers as people write them, the letters of missing values with a point in front: ``.a``."""
-    mixed = _lettered(values)
+    mixed = _has_letters(values)
     return values.astype(object).map(lambda v: _text(v, mixed=mixed))
 
 
@@ -162,7 +162,7 @@ def _as_integers(values: Any) -> Any:
     return whole if low is None or (low > -(2**53) and high < 2**53) else values
 
 
-def _described(column: Column, meta: Any) -> Column:
+def _describe(column: Column, meta: Any) -> Column:
     """Value labels, user-missing values and the variable label of one column."""
     labels = (meta.variable_value_labels or {}).get(column.name, {})
     ranges = (meta.missing_ranges or {}).get(column.name, [])
@@ -196,8 +196,8 @@ _WIDTHS = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "float":
 
 def _width(column: Column, meta: Any) -> Any:
     """The Arrow type of Stata's byte, int, long and float; None for what is double, text or a date."""
-    found = _WIDTHS.get(str((meta.readstat_variable_types or {}).get(column.name, "")))
-    return found if column.kind == ("float" if found == pa.float32() else "integer") else None
+    width = _WIDTHS.get(str((meta.readstat_variable_types or {}).get(column.name, "")))
+    return width if column.kind == ("float" if width == pa.float32() else "integer") else None
 
 
 def _int(value: Any) -> Any:
@@ -217,9 +217,9 @@ _WRITERS = {"spss": "write_sav", "stata": "write_dta", "sas": "write_xport"}
 
 def need_names(names: Sequence[str], format: str) -> None:
     """Refuse names that the format does not allow, before any row is read. The library that writes it is asked."""
-    if format not in _WRITERS or _allowed(names, format):
+    if format not in _WRITERS or _is_allowed(names, format):
         return
-    wrong = [n for n in names if not _allowed([n], format)]
+    wrong = [n for n in names if not _is_allowed([n], format)]
     if wrong:
         raise OutputError(
             f"{NAMES[format]} does not allow the name{'s' if len(wrong) > 1 else ''} of {listed([repr(n) for n in wrong])}.",
@@ -251,7 +251,7 @@ def need_whole_texts(values: Any, column: str, format: str) -> None:
         )
 
 
-def _allowed(names: Sequence[str], format: str) -> bool:
+def _is_allowed(names: Sequence[str], format: str) -> bool:
     import pandas as pd
     import pyreadstat
 

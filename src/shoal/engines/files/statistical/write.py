@@ -55,8 +55,8 @@ def write_spss(
     path: Path, tables: Iterator[Any], columns: Sequence[Column], hidden: frozenset[str], *, packed: bool = False
 ) -> Codes:
     """An SPSS .sav file; labels of values that no longer occur are left out for the columns ``hidden``."""
-    frame = _prepared(tables, columns, "spss", hidden)
-    told = [c for c in columns if not c.grouped or c.measure]
+    frame = _prepare(tables, columns, "spss", hidden)
+    described = [c for c in columns if not c.grouped or c.measure]
     _call(
         "write_sav",
         frame.pandas(),
@@ -66,7 +66,7 @@ def write_spss(
         missing_ranges=frame.declared,
         variable_format=frame.forms,
         compress=packed,
-        variable_measure={c.name: c.measure for c in told if c.measure in ("nominal", "ordinal", "scale")},
+        variable_measure={c.name: c.measure for c in described if c.measure in ("nominal", "ordinal", "scale")},
         variable_display_width={c.name: c.width for c in columns if c.width},
     )
     _overwrite(path, 92, b"01 Jan 0000:00:00")  # nine bytes of date, eight of time
@@ -78,7 +78,7 @@ def write_spss(
 
 def write_stata(path: Path, tables: Iterator[Any], columns: Sequence[Column], hidden: frozenset[str]) -> Codes:
     """A Stata .dta file."""
-    frame = _prepared(tables, columns, "stata", hidden)
+    frame = _prepare(tables, columns, "stata", hidden)
     _call(
         "write_dta",
         frame.pandas(),
@@ -99,12 +99,12 @@ def write_stata(path: Path, tables: Iterator[Any], columns: Sequence[Column], hi
 
 def write_transport(path: Path, tables: Iterator[Any], columns: Sequence[Column], hidden: frozenset[str]) -> None:
     """A SAS transport file (.xpt, version 8): it holds no value labels; groups stay texts."""
-    frame = _prepared(tables, columns, "sas", hidden)
+    frame = _prepare(tables, columns, "sas", hidden)
     _call("write_xport", frame.pandas(), str(path), column_labels=frame.notes, variable_format=frame.forms)
     with path.open("rb") as file:
         head = file.read(720)
-    for found in re.finditer(rb"[0-9]{2}[A-Z]{3}[0-9]{2}:[0-9]{2}:[0-9]{2}:[0-9]{2}", head):
-        _overwrite(path, found.start(), _MOMENT.encode())
+    for stamp in re.finditer(rb"[0-9]{2}[A-Z]{3}[0-9]{2}:[0-9]{2}:[0-9]{2}:[0-9]{2}", head):
+        _overwrite(path, stamp.start(), _MOMENT.encode())
     rows = len(next(iter(frame.columns.values())))
     if rows and len(_call("read_xport", str(path))[0]) != rows:
         raise _cut_off(path)
@@ -138,7 +138,7 @@ def _call(name: str, first: Any, *more: Any, **options: Any) -> Any:
         ) from None
 
 
-def _prepared(
+def _prepare(
     tables: Iterator[Any], columns: Sequence[Column], package: Literal["spss", "stata", "sas"], hidden: frozenset[str]
 ) -> _Frame:
     table = pa.concat_tables(list(tables))
@@ -147,15 +147,15 @@ def _prepared(
         need_range(values, column.name, package)
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
             need_whole_texts(values, column.name, package)
-        found = coded(values, column, package) if package != "sas" else None
+        coded_column = coded(values, column, package) if package != "sas" else None
         if package == "stata":
-            found = lettered(values, column, found)
-        if found is not None:
-            out.columns[column.name] = _series(found.cells, letters=bool(found.letters))
-            labels, declared = found.labels, found.declared
-            out.codes |= {column.name: dict(found.texts)} if found.texts else {}
-            if found.letters:
-                out.letters[column.name] = list(found.letters)
+            coded_column = lettered(values, column, coded_column)
+        if coded_column is not None:
+            out.columns[column.name] = _series(coded_column.cells, letters=bool(coded_column.letters))
+            labels, declared = coded_column.labels, coded_column.declared
+            out.codes |= {column.name: dict(coded_column.texts)} if coded_column.texts else {}
+            if coded_column.letters:
+                out.letters[column.name] = list(coded_column.letters)
         else:
             out.columns[column.name] = _long(values) if package == "stata" and _is_long(values) else _pandas(values)
             labels, declared = dict(column.labels), column.user_missing
@@ -167,13 +167,13 @@ def _prepared(
             labels = _of(out.columns[column.name], labels)
         if labels:
             out.labels[column.name] = labels
-        if declared and package == "spss" and _fits(declared, found is not None or column.kind != "text"):
+        if declared and package == "spss" and _fits(declared, coded_column is not None or column.kind != "text"):
             out.declared[column.name] = [{"lo": d[0], "hi": d[1]} if isinstance(d, tuple) else d for d in declared]
-        if _own_form(column, package, found is not None):
+        if _own_form(column, package, coded_column is not None):
             out.forms[column.name] = column.form
-        elif package == "spss" and found is None and (form := _spss_form(values)):
+        elif package == "spss" and coded_column is None and (form := _spss_form(values)):
             out.forms[column.name] = form
-        elif package == "spss" and found is not None and all(c is None or isinstance(c, int) for c in found.cells):
+        elif package == "spss" and coded_column is not None and all(c is None or isinstance(c, int) for c in coded_column.cells):
             out.forms[column.name] = "F8.0"
         out.notes.append(column.note)
     return out

@@ -50,9 +50,9 @@ class MySQL(Session):
     def relation(self, table: str, **options: Any) -> Relation:
         booleans = bool(options.pop("booleans", True))
         for schema, name in spellings(table):
-            found = [r for r in self._rows(_COLUMNS, (schema, name)) if r[0] == name]
-            if found:
-                readings = [reading(r[1], r[2], r[3], int(r[4]), int(r[5]), booleans=booleans) for r in found]
+            columns = [r for r in self._rows(_COLUMNS, (schema, name)) if r[0] == name]
+            if columns:
+                readings = [reading(r[1], r[2], r[3], int(r[4]), int(r[5]), booleans=booleans) for r in columns]
                 shown = f"{self.address.shown}::{table}"
                 return build_relation(table_expression(schema, name), readings, shown, options, table)
         raise no_table(table, self.address.shown)

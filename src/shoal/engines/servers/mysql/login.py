@@ -68,11 +68,11 @@ def _my_cnf(path: Path, *, named: bool) -> dict[str, str]:
         parser.read_string("\n".join(line for line in text.splitlines() if not line.lstrip().startswith("!")))
     except configparser.Error:
         raise UsageError(f"the option file '{path}' cannot be understood.", hint="Write [client] above its lines.") from None
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for group in _GROUPS:
         if parser.has_section(group):
-            found |= {k.replace("_", "-"): v.strip().strip("'\"") for k, v in parser[group].items() if v is not None}
-    return found
+            options |= {k.replace("_", "-"): v.strip().strip("'\"") for k, v in parser[group].items() if v is not None}
+    return options
 
 
 def mode_of(address: Address) -> Mode:

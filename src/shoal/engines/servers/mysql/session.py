@@ -53,13 +53,13 @@ def reading(name: str, data_type: str, column_type: str, precision: int, scale: 
         return Reading(Column(name, "boolean"), None, native)
     if word == "year" or ("zerofill" in native and word not in ("float", "double")):  # spelled with zeros in front
         plain = exp.Add(this=column(name, "r"), expression=exp.convert(0))
-        return Reading(Column(name, _KINDS[word], stored=_stored(word, native)), plain, native)
+        return Reading(Column(name, _KINDS[word], stored=_stored_type(word, native)), plain, native)
     if word in _KINDS:
-        return Reading(Column(name, _KINDS[word], stored=_stored(word, native)), None, native)
+        return Reading(Column(name, _KINDS[word], stored=_stored_type(word, native)), None, native)
     return Reading(Column(name, "text"), cast(column(name, "r"), "TEXT"), native)  # enum, set, json, uuid, inet …
 
 
-def _stored(word: str, native: str) -> Any:
+def _stored_type(word: str, native: str) -> Any:
     """The type to keep where the kind alone does not tell it: whole numbers beyond 2⁶³."""
     return pa.uint64() if word == "bigint" and "unsigned" in native else None
 

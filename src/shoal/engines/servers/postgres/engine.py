@@ -60,9 +60,9 @@ class Postgres(Session):
 
     def relation(self, table: str, **options: Any) -> Relation:
         for schema, name in spellings(table):
-            found = self._run(_TABLE, (name, schema or "")).column(0).to_pylist()
-            if found:
-                return self._relation(schema, name, found, table, options)
+            columns = self._run(_TABLE, (name, schema or "")).column(0).to_pylist()
+            if columns:
+                return self._relation(schema, name, columns, table, options)
         raise no_table(table, self.address.shown)
 
     def _relation(self, schema: str | None, name: str, names: list[str], table: str, options: dict[str, Any]) -> Relation:
@@ -135,8 +135,8 @@ class Postgres(Session):
         where = f"{table.sql(dialect=self.dialect)}.{value.name}"
         if where not in self._scales:
             scale = exp.func("MAX", exp.func("SCALE", exp.func("TRIM_SCALE", column(value.name, "r"))))
-            found = self._run(super().render(exp.select(exp.alias_(scale, "n")).from_(aliased(table, "r")))).column(0)[0].as_py()
-            self._scales[where] = int(found or 0)
+            scales = self._run(super().render(exp.select(exp.alias_(scale, "n")).from_(aliased(table, "r")))).column(0)[0].as_py()
+            self._scales[where] = int(scales or 0)
         scale_, number = self._scales[where], exp.func("NULLIF", value.copy(), cast(string("NaN"), "DECIMAL"))
         return exp.Cast(this=number, to=exp.DataType.build(f"DECIMAL({38 if scale_ <= 19 else 76}, {scale_})"))
 

@@ -314,10 +314,10 @@ def no_connection(address: Address, message: str) -> EngineError:
         "permission denied": (f"{shown}: {who} may not connect to this database.", "Grant CONNECT on it."),
         "starting up": (f"{shown} is starting up.", "Try again in a moment."),
         "shutting down": (f"{shown} is shutting down.", "Try again when it is back."),
-        "authentication failed": (_refused(shown, who), _PASSWORD),
-        "no password": (_refused(shown, who), _PASSWORD),
+        "authentication failed": (_refusal(shown, who), _PASSWORD),
+        "no password": (_refusal(shown, who), _PASSWORD),
         "is not permitted to log in": (f"{shown}: {who} may not log in.", "Ask the administrator."),
-        "role": (_refused(shown, who), _PASSWORD),
+        "role": (_refusal(shown, who), _PASSWORD),
         "root certificate": ("the file of certificate authorities cannot be read.", "Check sslrootcert=."),
         "does not support SSL": (
             f"{shown} offers no encryption, so it cannot prove who it is.",
@@ -339,7 +339,7 @@ def no_connection(address: Address, message: str) -> EngineError:
         "database": (f"PostgreSQL at {address.host}:{address.port}: this database does not exist.", "Check the URL's last part."),
     }
     unknown = (f"no PostgreSQL server answers at {address.shown}.", "Check host and port, and that the server runs.")
-    what, hint = next((found for part, found in words.items() if part in message), unknown)
+    what, hint = next((cause for part, cause in words.items() if part in message), unknown)
     return EngineError(what, hint=hint)
 
 
@@ -370,7 +370,7 @@ def _certificate_code(address: Address) -> int:
 _PASSWORD = "Put the password into PGPASSWORD, the password file (~/.pgpass) or the URL."  # noqa: S105  advice, not a password
 
 
-def _refused(shown: str, who: str) -> str:
+def _refusal(shown: str, who: str) -> str:
     return f"{shown} refuses {who}: wrong or missing password, or no such user."
 
 

@@ -52,8 +52,8 @@ class BuiltIn:
 
     def topics(self, text: str = "", *, limit: int = 1000) -> list[tuple[str, tuple[str, ...]]]:
         """Population and codes of records whose population contains the text."""
-        found = sorted((people, codes) for codes, people in _rows() if text.casefold() in people)
-        return [(_rows()[codes, people][1][1], codes) for people, codes in found[:limit]]
+        listed = sorted((people, codes) for codes, people in _rows() if text.casefold() in people)
+        return [(_rows()[codes, people][1][1], codes) for people, codes in listed[:limit]]
 
     def holders(self, population: str, *, limit: int = 100) -> list[str]:
         """Keys that publish about a population."""
@@ -61,7 +61,7 @@ class BuiltIn:
 
     def every(self) -> Iterator[Record]:
         """Every record; anyone who takes them checks the signatures."""
-        return (_rebuilt(*found) for found in _rows().values())
+        return (_rebuilt(*row) for row in _rows().values())
 
     def namesakes(self, holder: str, key: str) -> bool:
         return False

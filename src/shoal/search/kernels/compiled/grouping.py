@@ -72,15 +72,15 @@ def make_table(columns: Ints, blocks: Ints, cards: Ints, maps: Codes, b: int, at
         card *= cards[j, level]
     for x in range(room - card, room):
         maps[x] = -1
-    found = 0
+    number = 0
     for x in range(n):
         place = room - card + maps[at + x]
         if maps[place] < 0:
-            maps[place] = found
-            maps[at + n + found] = x
-            found += 1
+            maps[place] = number
+            maps[at + n + number] = x
+            number += 1
         maps[at + x] = maps[place]
-    return found
+    return number
 
 
 @lean_njit
@@ -117,25 +117,25 @@ def group(s: State, source: int, most: int) -> None:
         s.numbers[SLOT_BASE] = 0
     base = s.numbers[SLOT_BASE]
     first, sums = s.cell_codes[n_blocks + ONE], s.cell_numbers[SUMS]
-    found, start = 0, begin
-    while start < begin + n and found <= most:
-        stop, before = min(start + TILE, begin + n), found
+    number, start = 0, begin
+    while start < begin + n and number <= most:
+        stop, before = min(start + TILE, begin + n), number
         groups, keys = s.cell_codes[n_blocks + GID, start - begin : stop - begin], s.cell_numbers[TILE_KEYS, : stop - start]
         if space > s.numbers[SHORT]:
             set_keys(n_blocks, s.blocks, s.maps, s.cell_codes, keys, start, stop)
-            found = number_hashed(s.slots, keys, s.cell_numbers[KEYS], groups, first, base, found, start, size - 1)
+            number = number_hashed(s.slots, keys, s.cell_numbers[KEYS], groups, first, base, number, start, size - 1)
         else:
             set_short_keys(n_blocks, s.blocks, s.maps, s.cell_codes, groups, start, stop)
             if space <= s.numbers[DIRECT]:
-                found = number_direct(s.slots, groups, first, base, found, start)
+                number = number_direct(s.slots, groups, first, base, number, start)
             else:
                 known = s.cell_codes[n_blocks + CELL_LOST]  # nothing is listed there while cells are grouped
-                found = number_hashed(s.slots, groups, known, groups, first, base, found, start, size - 1)
-        add_records(sums, groups, s.cell_numbers[RECORDS, start:stop], before, found)
+                number = number_hashed(s.slots, groups, known, groups, first, base, number, start, size - 1)
+        add_records(sums, groups, s.cell_numbers[RECORDS, start:stop], before, number)
         start = stop
     s.numbers[SLOT_BASE] += n
     s.numbers[WORK] += start - begin
-    s.numbers[FOUND] = found if found <= most else -1
+    s.numbers[FOUND] = number if number <= most else -1
 
 
 @lean_njit
@@ -199,8 +199,8 @@ def group_node(s: State, number: int) -> int:
             continue
         below = source if own else source_below(s.sources, s.columns, s.numbers[SOURCES], NEAR)
         group(s, below, s.numbers[MOST_GROUPS] if own else s.sources[below, 1])
-        found = s.numbers[FOUND]
-        least_gain = found >= 0 and (3 * found if own else 4 * found // 3) <= s.sources[source, 1]
+        groups = s.numbers[FOUND]
+        least_gain = groups >= 0 and (3 * groups if own else 4 * groups // 3) <= s.sources[source, 1]
         if not few and least_gain and s.marks[COPIED, near] == 0:
             keep(s.numbers, s.sources, s.columns, s.blocks, s.maps, s.cell_codes, s.cell_numbers, s.marks)
             if not own:
