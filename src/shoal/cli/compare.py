@@ -143,7 +143,7 @@ STUDY_OPTIONS = {
 }
 
 
-@from_verb("comparison:study", STUDY_OPTIONS, shared=("quasi", "qi", "unit", "counts"), reading=("read",))
+@from_verb("study:study", STUDY_OPTIONS, shared=("quasi", "qi", "unit", "counts"), reading=("read",))
 def study(
     table: options.Table,
     verb_options: dict[str, Any],

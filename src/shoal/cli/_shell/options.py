@@ -224,7 +224,7 @@ def _definition(module: str, name: str) -> ast.stmt:
 def parameters(module: str, name: str) -> dict[str, Parameter]:
     """The keyword parameters of a function, or the keys of a typed dictionary with those it inherits.
 
-    >>> parameters("comparison", "study")["alpha"], "progress" in parameters("measure", "measure")
+    >>> parameters("study", "study")["alpha"], "progress" in parameters("measure", "measure")
     (Parameter(annotation='float', default=0.05, required=False), True)
     """
     node = _definition(module, name)
