@@ -177,7 +177,7 @@ def test_files_that_new_users_bring(tmp_path: Path, name: str) -> None:
     [
         ("two.zip", zipped("a.csv", "b.csv"), "holds 2 files"),
         ("lines.csv", b'{"name": "a", "age": 3}\n' * 9, "holds JSON"),
-        ("page.xls", b"<html><table><tr><td>name</td></tr></table></html>", "not a readable Excel workbook"),
+        ("page.xls", b"<html><table><tr><td>name</td></tr></table></html>", "holds HTML or XML, no Excel workbook"),
     ],
 )
 def test_files_that_are_refused_in_words(tmp_path: Path, name: str, content: bytes, words: str) -> None:

@@ -395,10 +395,8 @@ def test_event_releases_of_other_records_or_columns_are_not_compared(tmp_path: P
 
 def test_records_that_are_published_once_count_as_shown(tmp_path: Path) -> None:
     """Of two records at one point under one pseudonym one is published; for the ledger both are shown."""
-    from shoal.release.events.attacks import shown_records
-
     made = walked(walks(), tmp_path / "one", time="at", place="station", time_widths=["1d"], place_levels=["none"], renew="never")
-    shown = shown_records(*made._chosen())
+    shown = made._chosen().shown()
     assert made.certificate.after.records == 8
     assert (shown.base.n_classes, int((shown.classes >= 0).sum())) == (16, 16)
 

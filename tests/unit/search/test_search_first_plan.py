@@ -104,6 +104,7 @@ from search_oracle import random_table
 from shoal.model import requirement as req
 from shoal.search import lattice, local
 from shoal.search.kernels import clusters, entries, group_cells, nodes, sensitive_values
+from shoal.search.local_recoding import cluster
 from shoal.search.problem.control import Control
 modules = (entries, clusters, group_cells, nodes, sensitive_values)
 loops = {f: getattr(m, f) for m in modules for f in vars(m) if hasattr(getattr(m, f), "signatures")}
@@ -113,7 +114,7 @@ def counted():
     return {name: len(loop.signatures) for name, loop in loops.items()}
 Control.begin = lambda self: (compiled.append(counted()), begin(self))[1]
 sources.FEW, sources.SHRINK = 1, 1.0
-group_cells.FEW = entries.FEW = 0  # as for many cells: a few go by numpy
+cluster.FEW = group_cells.FEW = entries.FEW = 0  # as for many cells: a few go by numpy
 compiled_search.MANY = 0  # and none as a whole in compiled code, whatever is kept on disk
 table = random_table(5)
 if sys.argv[1] == "local":

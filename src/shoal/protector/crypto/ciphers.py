@@ -163,7 +163,7 @@ def require_version(version: int | None, living: Sequence[int]) -> int:
 def _pad(plain: bytes) -> bytes:
     """Up to 32 bytes, or the next power of two: identities of usual length give pseudonyms of one length.
 
-    >>> [len(_padded(b"x" * size)) for size in (0, 31, 32, 63, 64)]
+    >>> [len(_pad(b"x" * size)) for size in (0, 31, 32, 63, 64)]
     [32, 32, 64, 64, 128]
     """
     text = plain + b"\x80"
