@@ -33,21 +33,21 @@ def count_known(prepared: Prepared, decision: Decision, file: FileColumns, seen:
 
 
 def known_share(prepared: Prepared, decision: Decision, known: Known | None) -> float:
-    """The share that the limit of ``known_columns`` is held against: that of the file; or that of the people behind it, where the
-    file does not tell people, and the limit does not hold for them. 1 where it was not counted."""
+    """The share that the limit of ``known_columns`` is held against: that of the file; where it does not tell people, that of the
+    people behind it if it is larger. 1 where it was not counted."""
     if known is None:
         return 1.0
     if prepared.policy.unit is None or published_unit(prepared, decision.plan) is not None:
         return known.share
     behind = max((c.share(c.worst()[1]) for c in _counted_before(prepared, decision).values()), default=1.0)
-    return known.share if behind <= min(_limits(prepared)) else behind
+    return max(known.share, behind)
 
 
 def known_part(counted: KnownColumns) -> Known:
     """A count of known columns as a certificate states it."""
-    worst, columns = counted.worst()
+    worst, number = counted.worst()
     names = tuple(c[0] for c in counted.found if len(c) == 1)
-    return Known(worst if columns else (), columns, counted.people, counted.all_columns, names, counted.left_out)
+    return Known(worst if number else (), number, counted.people, counted.all_columns, names, counted.left_out)
 
 
 def count_sets(file: FileColumns, names: Sequence[str], unit: str | None) -> KnownColumns:
@@ -100,14 +100,14 @@ def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> dic
     every = _counted_before(prepared, decision)
     out: dict[str, str] = {}
     for who, counted in every.items():
-        for worst, columns in sorted(counted.found.items(), key=lambda s: (-s[1], len(s[0]), s[0])):
+        for worst, number in sorted(counted.found.items(), key=lambda s: (-s[1], len(s[0]), s[0])):
             free = [c for c in worst if c not in prepared.quasi]
-            if counted.share(columns) <= limit:
+            if counted.share(number) <= limit:
                 break
             if not free or any(c in out for c in worst):
                 continue
             column = max(free, key=lambda c: (counted.found[c,], c))
             others = [f"'{c}'" for c in worst if c != column]
             beside = f"with {' and '.join(others)} " if others else ""
-            out[column] = f"{beside}it finds {100 * counted.share(columns):.0f} % of the {who}"
+            out[column] = f"{beside}it finds {100 * counted.share(number):.0f} % of the {who}"
     return out if every else None
