@@ -7,6 +7,8 @@ database is never left halfway. A store that a newer Shoal has written is refuse
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Schema", "Versions", "connect", "open_store", "sa", "writing"]
 
-PRAGMAS = ("busy_timeout=60000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
+WAIT = 60
+"""Seconds that SQLite waits for another connection."""
+PRAGMAS = (f"busy_timeout={1000 * WAIT}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 Migration = Callable[["Connection"], None]
 
 
@@ -134,13 +138,27 @@ def connect(
     def set_pragmas(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # transactions are begun by hand
         for setting in pragmas:
-            connection.execute(f"PRAGMA {setting}").fetchall()
+            _set(connection, f"PRAGMA {setting}")
 
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", set_pragmas)
     if on_connect is not None:
         sa.event.listen(engine, "connect", on_connect)
     return engine
+
+
+def _set(connection: sqlite3.Connection, pragma: str) -> None:
+    """Run a pragma, waiting for others: SQLite refuses to change to a write-ahead log at once while another connection begins to
+    write, whatever ``busy_timeout`` says."""
+    ends = time.monotonic() + WAIT
+    while True:
+        try:
+            connection.execute(pragma).fetchall()
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > ends:
+                raise
+            time.sleep(0.02)
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -53,6 +55,19 @@ def test_names_are_kept_as_they_look(store):
     store.submit(make(AGES, holder="St. Mary's"))
     with writing(store.engine) as db:
         assert db.execute(sa.text("SELECT holder FROM registry_records")).scalar() == "stmarys"
+
+
+def test_a_place_is_opened_while_another_connection_begins_to_write(tmp_path):
+    file = tmp_path / "new.db"
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")  # SQLite refuses to change to a write-ahead log at once
+    with ThreadPoolExecutor(1) as pool:
+        store = pool.submit(Store, f"sqlite:///{file}")
+        with contextlib.suppress(TimeoutError):
+            store.result(0.3)
+        other.execute("ROLLBACK")
+        other.close()
+        store.result().close()
 
 
 def test_two_processes_may_open_an_empty_place_at_once(tmp_path):
