@@ -442,11 +442,14 @@ def _first_names(names: Sequence[str]) -> str:
     return ", ".join(f"'{n}'" for n in names[:SIGNS_SHOWN]) + (", …" if len(names) > SIGNS_SHOWN else "")
 
 
-def first_look(table: Table) -> Inspection:
+def first_look(table: Table, progress: Progress | None = None) -> Inspection:
     """What each column is, as :func:`inspect` finds it; without what takes longest: sets that identify, HIPAA."""
     records, whole = _rows(table)
-    facts, rows = table_facts(table, records, whole=whole)
-    findings, _ = with_dependencies(tuple(_as_said(made, table.schema) for made in find_columns(facts)), rows)
+    if table.only_aggregates:
+        findings = tuple(_as_said(made, table.schema) for made in by_numbers(table, records))
+    else:
+        facts, rows = table_facts(table, records, progress, whole)
+        findings, _ = with_dependencies(tuple(_as_said(made, table.schema) for made in find_columns(facts)), rows)
     return Inspection(table.name, table.engine, records, findings, (), None, None, (), _reading(table))
 
 

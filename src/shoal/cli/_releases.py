@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import shoal
+from shoal.api.inspect import first_look
 from shoal.cli import _shared
 from shoal.cli._shared import shell_word
 from shoal.disk.atomic import free, write_text
@@ -193,8 +194,8 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
     if target.exists():
         raise UsageError(f"'{target.name}' exists already.", hint="Name a new file after --draft.")
     with _shared.progress("looking at the columns") as report:
-        opened = shoal.open(table, **reading)
-        findings = amounts_as_known(shoal.inspect(opened, progress=report, **known))
+        opened = shoal.open(table, **reading, **known)
+        findings = amounts_as_known(first_look(opened, report))
     declared = {c.name for c in findings.columns if opened.schema[c.name].missing_values}
     read = declared | (
         {c.name for c in findings.columns if c.missing_values and c.name not in declared}

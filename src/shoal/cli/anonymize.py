@@ -109,7 +109,11 @@ def _release(
     asked, how = texts.read_as_policy(policy, reading)
     with _shared.progress("anonymizing") as progress, shoal.open(table, **how) as opened:
         _shared.tell_repairs(opened.source, how if asked and asked.read else None)
-        release: Any = shoal.anonymize(opened, asked, progress=progress, **options)
+        try:
+            release: Any = shoal.anonymize(opened, asked, progress=progress, **options)
+        except KeyboardInterrupt as stopped:  # the parser of the command line drops its words
+            _shared.say(str(stopped) or "No plan was found yet.")
+            raise
         of_people = type(release) is Release  # an event release is a subclass
         if of_people:
             _shared.tell_losses(release.not_kept)

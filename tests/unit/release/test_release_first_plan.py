@@ -400,3 +400,30 @@ def test_a_plan_for_all_columns_or_none_tries_no_other(monkeypatch: pytest.Monke
     found = first_plan(shoal.open(people(1000, 3)), Policy.of(**ROLES), whole=True)
     assert len(tried) == 1
     assert len(found.left_out) == 1
+
+
+@pytest.mark.parametrize(("where", "words"), [("local_recoding", "one level per column, loss "), ("_one_level", "No plan")])
+def test_a_release_that_is_stopped_names_the_best_plan_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], where: str, words: str
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    pq.write_table(people(1000, 3), tmp_path / "t.parquet")
+    monkeypatch.setattr(f"shoal.release.plan.decide.{where}", stopped)
+    options = ["--quasi", "age,sex,town", "--rest", "drop", "--k", "5", "--out", str(tmp_path / "out")]
+    with pytest.raises(SystemExit) as ended:
+        main(["anonymize", str(tmp_path / "t.parquet"), *options])
+    assert ended.value.code == 130
+    assert words in capsys.readouterr().err
+    assert [p.name for p in tmp_path.iterdir()] == ["t.parquet"]
+
+
+def test_a_draft_does_not_look_for_identifiers_of_a_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(*_: object, **__: object) -> None:
+        raise AssertionError("a draft names no preset")
+
+    pq.write_table(people(100, 3), tmp_path / "t.parquet")
+    monkeypatch.setattr("shoal.api.inspect.identifier_class", asked)
+    write_draft(str(tmp_path / "t.parquet"), tmp_path / "p.yml", {}, {"quasi": "age"}, as_json=True)
+    assert "you said so" in (tmp_path / "p.yml").read_text(encoding="utf-8")

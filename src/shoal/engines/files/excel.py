@@ -309,13 +309,14 @@ def _table(names: Sequence[str], rows: Sequence[Row], types: Mapping[str, str]) 
 def _array(values: list[Any], wanted: str | None) -> Any:
     """One type per column: that of all its cells, or the one wanted; else text as Excel would show it plainly."""
     kinds = {type(v) for v in values if v is not None}
-    numbers = kinds <= {int, float} and bool(kinds)
+    if kinds and kinds <= {int, float} and wanted != "text":
+        numbers = pa.array([None if v is None else float(v) for v in values] if int in kinds else values, pa.float64())
+        whole = pc.and_(pc.equal(numbers, pc.floor(numbers)), pc.less(pc.abs(numbers), 2.0**53))
+        return numbers.cast(pa.int64()) if wanted != "float" and pc.all(whole).as_py() else numbers
+    if kinds == {str}:
+        return pa.array(values, pa.string())
     if wanted == "text":
         kinds = {str}
-    elif numbers and wanted != "float" and all(v is None or (v == v and abs(v) < 2**53 and v == int(v)) for v in values):
-        return pa.array([None if v is None else int(v) for v in values], pa.int64())
-    elif numbers:
-        return pa.array([None if v is None else float(v) for v in values], pa.float64())
     if kinds and kinds <= {datetime.datetime, datetime.date}:
         moments = [v for v in values if isinstance(v, datetime.datetime)]
         if all(v.time() == datetime.time(0) for v in moments):

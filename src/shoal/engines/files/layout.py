@@ -186,14 +186,17 @@ def _like_note_above(row: Row, width: int, *, blank: bool) -> bool:
 
 def is_rule(row: Row) -> bool:
     """Whether a row is a line that is drawn with signs: ``-----,-----``."""
+    if _RULE.fullmatch(next(filter(None, map(text_of, row)), "")) is None:
+        return False
     texts = filled(row)
-    return bool(texts) and all(map(_RULE.fullmatch, texts)) and (len(texts) > 1 or len(row) == 1)
+    return all(map(_RULE.fullmatch, texts)) and (len(texts) > 1 or len(row) == 1)
 
 
 def _heads_group(row: Row) -> bool:
     """Whether a row has one text only, in its first cell: ``Ward A,,,``."""
-    texts = filled(row)
-    return len(texts) == 1 and text_of(row[0]) == texts[0] and not is_amount(texts[0]) and not is_rule(row)
+    if not row or not (text := text_of(row[0])) or any(map(text_of, row[1:])):
+        return False
+    return not is_amount(text) and not is_rule(row)
 
 
 def _heads_inside(rows: Sequence[Row], usual: int) -> bool:
@@ -204,7 +207,7 @@ def _heads_inside(rows: Sequence[Row], usual: int) -> bool:
     >>> _heads_inside([["a", "1", "x"], ["b", "", ""], ["c", "", ""], ["d", "4", "x"]], 3)  # records without values
     False
     """
-    held = [r for r in rows if filled(r)]
+    held = [r for r in rows if any(map(text_of, r))]
     at = [i for i, r in enumerate(held) if _heads_group(r)]
     if not at or 3 * len(at) > len(held) or at[-1] == len(held) - 1 or any(b == a + 1 for a, b in pairwise(at)):
         return False

@@ -231,6 +231,8 @@ def beside(names: Row, body: Sequence[Row]) -> bool:
     >>> beside(["a", "b", "", "c", "d"], [["x", 1, "", "u", 3], ["y", 2, "", "u", 4], ["z", 4, "", "v", 5]])
     False
     """
+    if all(map(text_of, names)):
+        return False
     last = [max((i for i, r in enumerate(body) if len(r) > n and text_of(r[n])), default=-1) for n in range(len(names))]
     gaps = [n for n, name in enumerate(names) if not text_of(name) and last[n] < 0]
     for gap in gaps:

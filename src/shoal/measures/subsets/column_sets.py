@@ -78,8 +78,8 @@ def known_columns(columns: Mapping[str, npt.ArrayLike], people: IntArray | None 
         return KnownColumns(0, {}, 0)
     if people is not None:
         nobody = people < 0
-        people = np.where(nobody, int(people.max()) + np.cumsum(nobody), people)
-    total = records if people is None else len(np.unique(people))
+        people = np.unique(np.where(nobody, int(people.max()) + np.cumsum(nobody), people), return_inverse=True)[1]
+    total = records if people is None else int(people.max()) + 1
     alone: dict[tuple[str, ...], int] = {(name,): _count_alone([own], people) for name, own in codes.items()}
     kept = _affordable(codes, alone, records, budget)
     counted = dict(alone)
@@ -116,14 +116,14 @@ def _affordable(codes: Mapping[str, CodeArray], alone: Mapping[tuple[str, ...], 
 
 
 def _count_alone(columns: Sequence[npt.NDArray[np.integer]], people: IntArray | None) -> int:
-    """People who are the only ones in some class of the columns."""
+    """People, numbered from 0, who are the only ones in some class of the columns."""
     if people is None:
         return int((group_sizes(columns, empty=True) == 1).sum())
     ids = group_codes(columns).ids
-    first = np.zeros(int(ids.max()) + 1, dtype=np.int64)
-    first[ids] = people
-    mixed = np.bincount(ids, weights=people != first[ids], minlength=len(first)) > 0
-    return len(np.unique(first[~mixed]))
+    owner = np.zeros(int(ids.max()) + 1, dtype=np.int64)
+    owner[ids] = people
+    owner[ids[people != owner[ids]]] = -1  # of several people
+    return int(np.count_nonzero(np.bincount(owner + 1)[1:]))
 
 
 HELPERS = (

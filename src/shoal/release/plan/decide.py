@@ -20,9 +20,10 @@ from math import prod
 
 from shoal.engines.core.memory import bytes_to_search, left_for_data, refused
 from shoal.errors import InfeasibleError, RequirementError, StoppedError
+from shoal.model.certificate.certificate import METHODS
 from shoal.model.certificate.parts import OtherMethod, TradeOff
 from shoal.model.counts.classes import IntArray
-from shoal.model.display import Progress, silent
+from shoal.model.display import Progress, silent, written
 from shoal.model.plan import Plan
 from shoal.model.requirement import K
 from shoal.release.plan.column_steps import check_coarse, safe_harbor_steps
@@ -55,6 +56,16 @@ MOST_RANGED = 5_000
 """Base classes up to which ranges are tried, if a column has numbers: other records share a class, which sometimes loses less."""
 
 
+class StoppedSearchError(KeyboardInterrupt):
+    """The search was interrupted; ``best`` is the plan that loses least of those known by then."""
+
+    def __init__(self, best: Decision, method: str) -> None:
+        levels = ", ".join(f"{column} {level}" for column, level in best.levels.items())
+        at = f" (levels: {levels})" if method == "lattice" else ""
+        super().__init__(f"Best plan so far: {METHODS.get(method, method)}, loss {written(best.loss, 3)} of 1{at}.")
+        self.best = best
+
+
 def decide(
     prepared: Prepared,
     *,
@@ -69,8 +80,10 @@ def decide(
     ``cells`` is the work that the search for one level per column may take; with little of it, as for a draft, local recoding
     tries less, too. A ``later`` release, which is compared with earlier
     ones, gets one level per column unless the policy names a method: local recoding would cut across the earlier groups.
-    ``found`` receives the plan of each method as soon as it is known, for a caller that stops the search.
+    ``found`` receives the plan of each method as soon as it is known. If the search is interrupted after the first of them,
+    :class:`StoppedSearchError` has the best.
     """
+    found = {} if found is None else found
     if given is not None:
         decision = given_plan(prepared, given, progress, "given plan", "The plan was made earlier and carried over.")
         _check_list(prepared, decision)
@@ -82,6 +95,11 @@ def decide(
 
     try:
         decision = _by_method(prepared, progress, cells, later, found)
+    except KeyboardInterrupt:
+        held = [(made, method) for method, made in found.items() if made is not None]
+        if not held:
+            raise
+        raise StoppedSearchError(*min(held, key=lambda pair: pair[0].loss)) from None
     except InfeasibleError as error:
         if prepared.policy.method == "probabilistic":  # its own hint says more than plans of other methods
             raise

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import ShoalError
 from shoal.model.display import Progress, silent
-from shoal.release.plan.decide import decide
+from shoal.release.plan.decide import StoppedSearchError, decide
 from shoal.release.plan.loss_limits import blank_shares, mean_share, too_little
 from shoal.release.plan.prepare import Prepared, prepare
 from shoal.release.plan.published_classes import Decision
@@ -77,14 +77,13 @@ def first_plan(
     """
     left_out: dict[str, float] = {}
     last: FirstPlan | None = None
-    plans: dict[str, Decision | None] = {}
     try:
         prepared = prepare(table, policy, to_try=True)
         while prepared.base.n_classes <= MOST_CLASSES:
             progress(0.5, f"trying plans for {len(prepared.quasi)} columns")
             cells = prepared.policy.local_cells if prepared.base.n_classes <= DRAFT_LOCAL else "sets"
             asked = replace(prepared, policy=replace(prepared.policy, loss_limit=1.0, blank_limit=1.0, local_cells=cells))
-            plans = {}
+            plans: dict[str, Decision | None] = {}
             decision = decide(asked, cells=DRAFT_CELLS, found=plans)
             shares = blank_shares(asked, decision)
             blank = mean_share(shares)
@@ -106,12 +105,10 @@ def first_plan(
             if whole:
                 return replace(last, left_out=left_out)
             prepared = prepare(table, _without(prepared.policy, worst), to_try=True)
-    except KeyboardInterrupt:
-        held = [d for d in plans.values() if d is not None]
-        if held:
-            decision = min(held, key=lambda d: d.loss)
-            blank = mean_share(blank_shares(asked, decision))
-            last = FirstPlan(decision.method, decision.loss, blank, left_out)
+    except KeyboardInterrupt as stopped:
+        if isinstance(stopped, StoppedSearchError):
+            decision = stopped.best
+            last = FirstPlan(decision.method, decision.loss, mean_share(blank_shares(asked, decision)), left_out)
         if last is None:
             raise
         raise StoppedDraftError(last) from None
