@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 DAYS, STATIONS = 10, 400
+ROWS = 2_000_000
 
 
 def make(file: Path, n: int) -> None:
@@ -26,21 +27,27 @@ def make(file: Path, n: int) -> None:
     import pyarrow.parquet as pq
 
     rng = np.random.default_rng(1)
-    people, weight = n // (2 * DAYS) + 1, np.arange(1, STATIONS + 1) ** -0.9
+    weight = np.arange(1, STATIONS + 1) ** -0.9
     share = weight / weight.sum()
-    ends = rng.choice(STATIONS, (people, 2), p=share)
-    leaves = rng.normal(480, 45, people)
-    who, trip = np.divmod(np.arange(n), 2 * DAYS)
-    back = trip % 2
-    place = ends[who, back]
-    other = rng.random(n) < 0.1
-    place[other] = rng.choice(STATIONS, int(other.sum()), p=share)
-    day = np.array([d for d in range(2 * DAYS) if d % 7 < 5][:DAYS])[trip // 2]
-    minute = 1440 * day + leaves[who] + 560 * back + rng.normal(0, 15, n)
-    at = np.datetime64("2026-03-02", "us") + minute.astype(np.int64).astype("timedelta64[m]")
-    order = rng.permutation(n)
-    names = np.array([f"Station {i}" for i in range(STATIONS)])
-    pq.write_table(pa.table({"card": who[order], "at": at[order], "station": names[place[order]]}), file)
+    names, days = np.array([f"Station {i}" for i in range(STATIONS)]), np.array([d for d in range(2 * DAYS) if d % 7 < 5][:DAYS])
+    writer = None
+    for low in range(0, n, ROWS):
+        m = min(ROWS, n - low)
+        people = m // (2 * DAYS) + 1
+        ends, leaves = rng.choice(STATIONS, (people, 2), p=share), rng.normal(480, 45, people)
+        who, trip = np.divmod(np.arange(m), 2 * DAYS)
+        place = ends[who, trip % 2]
+        other = rng.random(m) < 0.1
+        place[other] = rng.choice(STATIONS, int(other.sum()), p=share)
+        minute = 1440 * days[trip // 2] + leaves[who] + 560 * (trip % 2) + rng.normal(0, 15, m)
+        at = np.datetime64("2026-03-02", "us") + minute.astype(np.int64).astype("timedelta64[m]")
+        order = rng.permutation(m)
+        card = low // (2 * DAYS) + who
+        part = pa.table({"card": card[order], "at": at[order], "station": names[place[order]]})
+        writer = writer or pq.ParquetWriter(file, part.schema)
+        writer.write_table(part, row_group_size=500_000)
+    if writer is not None:
+        writer.close()
 
 
 def release(file: Path, n: int) -> None:

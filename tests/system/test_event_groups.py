@@ -18,6 +18,7 @@ import shoal
 from shoal.engines.open import open as opened
 from shoal.errors import UsageError
 from shoal.release.events import groups, uses
+from shoal.release.events.group_flows import GroupFlows
 from shoal.release.events.records import read_events
 from shoal.release.policy.policy import Policy
 from shoal.release.proof import events as proof
@@ -191,11 +192,12 @@ def test_a_person_is_drawn_alike_wherever_the_records_stand() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_flows_of_one_group_are_the_flows_of_the_whole(seed: int) -> None:
+def test_flows_of_one_group_are_the_flows_of_the_whole(tmp_path: Path, seed: int) -> None:
     events = read_events(opened(trips(seed)), Policy.of(policy(renew=["as needed"])))
     found = best_plan(events.problem)
-    sums = uses.FlowSums(uses.fewest_of(events.problem.asked))
-    sums.add(uses.flow_sums(events, found))
+    sums = GroupFlows(tmp_path, events.rules, uses.fewest_of(events.problem.asked))
+    sums.add(events, found, None, 0)
+    sums.protect()
     flows = uses.flows_beside(events, found)
     assert flows is not None
     assert sums.table().to_pylist() == uses.flow_table(events, found, flows).to_pylist()

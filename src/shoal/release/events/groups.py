@@ -29,6 +29,7 @@ from shoal.model.requirement import KnownLength, KnownRecords, Unicity
 from shoal.release.events.attacks import published_attacks, run_attacks
 from shoal.release.events.contents import before_of_traces, cost_of, steps_of
 from shoal.release.events.decided import people_in
+from shoal.release.events.group_flows import GroupFlows
 from shoal.release.events.pieces import MOST_KEY, Pieces, dealt_by, drawn
 from shoal.release.events.plan_file import EventPlan, plan_of
 from shoal.release.events.publish import points_shown, published, write_table
@@ -42,7 +43,7 @@ from shoal.release.events.records import (
     nothing_complete,
     with_all,
 )
-from shoal.release.events.uses import FlowSums, Read, added_up, flow_sums, uses_of, with_flows
+from shoal.release.events.uses import Read, added_up, uses_of
 from shoal.release.policy.events import ONLY, EventRules
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts
@@ -203,14 +204,14 @@ class Groups:
             return events, None
         if self.shape.place == LOCAL and found.shape.place != LOCAL:  # places are written alike in all groups
             found = replace(found, shape=self.shape, blank=np.zeros(events.problem.n, dtype=np.int64))
-        return events, with_flows(events, found) if events.problem.flows else found
+        return events, found
 
     def _solve(self, progress: Progress) -> bool:
         """Every group by the chosen shape: what is published of it, in pieces; False if one cannot be."""
         import pyarrow as pa
 
         self.parts: list[Part] = []
-        self.flows = FlowSums(fewest_of(self.asked))
+        self.flows = GroupFlows(self.folder, self._rules, fewest_of(self.asked))
         self._labels: list[EventPlan] = []
         people = traces = 0
         with Pieces(self.folder, len(self.files)) as pieces:
@@ -220,7 +221,7 @@ class Groups:
                 if found is None:
                     return False
                 read = Read.of(events, found) if self.rules.place and self.shape.place != NONE else None
-                self.flows.add(flow_sums(events, found, read))
+                self.flows.add(events, found, read, people)
                 index = np.flatnonzero(found.stays)
                 used, which = np.unique(found.trace[index], return_inverse=True)
                 uses = uses_of(events, found, None, read)
@@ -231,9 +232,13 @@ class Groups:
                 self._keep_points(g, events, people)
                 people, traces = people + events.n_people, traces + len(used)
                 self._labels.append(plan_of(events, found))
+                self._weights = events.problem.weights
                 del events, found, read, used, which, index, more, keys
                 give_back()
             self.pieces = pieces
+        progress(0.6, "protecting the flows of all groups")
+        self.flows.protect()
+        give_back()
         return True
 
     def _keep_points(self, g: int, events: EventTable, people: int) -> None:
@@ -327,6 +332,10 @@ class Groups:
         n = self.n
         counts: Any = {x: total(x) or 0 for x in ("records", "truncated", "suppressed", "merged", "people", "people_left")}
         shares: Any = {x: sum(getattr(c, x) * c.records for c in parts) / n for x in ("loss", "time", "place", "links", "trips")}
+        if self.rules.flows:  # trips are lost only if no flow counts them
+            share = self._weights.trips / sum(vars(self._weights).values())
+            shares["loss"] += share * (self.flows.lost - shares["trips"])
+            shares["trips"] = self.flows.lost
         return EventCost(
             incomplete=self.incomplete,
             left_out_share=(counts["truncated"] + counts["suppressed"]) / n,

@@ -61,7 +61,7 @@ def uses_of(events: EventTable, found: Found, flows: Flows | None, read: Read | 
         made += _along_traces(events, found, read, hours=hours)
     if events.places:
         made += _exact_places(events, found)
-    made += [] if flows is None else _flow_uses(flows.before, flows.trips)
+    made += [] if flows is None else flow_uses(flows.before, flows.trips)
     moment = None
     if events.time is not None and events.time.kind in ("timestamp", "date", "time"):
         moment = microseconds(events.time.values, events.time.kind)[events.time.codes]
@@ -71,7 +71,7 @@ def uses_of(events: EventTable, found: Found, flows: Flows | None, read: Read | 
     return tuple(made)
 
 
-def _flow_uses(before: IntArray, after: IntArray) -> list[EventUse]:
+def flow_uses(before: IntArray, after: IntArray) -> list[EventUse]:
     """The file of flows: all flows, and large ones."""
     return compare_counts(before, after, "flows", f"flows above {LARGE}", " in the file of flows")
 
@@ -235,7 +235,7 @@ def flows_beside(events: EventTable, found: Found) -> Flows | None:
     """The flows that are published beside the records: if the policy wants them; or if it does not say, the records show one
     place each, no requirement limits what tells the next place, and there are any."""
     rules = events.rules
-    if not _wants_flows(rules, found.shape) or any(
+    if not wants_flows(rules, found.shape) or any(
         isinstance(r, InferredNext) for r in events.problem.asked if rules.flows is None
     ):
         return None
@@ -243,60 +243,129 @@ def flows_beside(events: EventTable, found: Found) -> Flows | None:
     return flows if flows.trips.any() or rules.flows is True else None
 
 
-def _wants_flows(rules: EventRules, shape: Shape) -> bool:
+def wants_flows(rules: EventRules, shape: Shape) -> bool:
     return rules.flows is True or (rules.flows is None and len(rules.place) == 1 and shape.place != NONE)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Entries:
+    """The trips of each flow by person, in the order of the flows: in the table, those that the records show, and those that must
+    not be counted besides. ``lines`` of each flow are those in which it adds up: its origin, its destination, and all."""
+
+    flow: IntArray
+    who: IntArray
+    before: IntArray
+    shown: IntArray
+    barred: IntArray
+    lines: list[IntArray]
 
 
 def flows_of(events: EventTable, found: Found, read: Read | None = None) -> Flows:
     """Trips by origin and destination, small ones protected."""
-    read, k, people = read or Read.of(events, found), fewest_of(events.problem.asked), events.n_people
-    keys = read.keys(*read.made)
-    known, example = np.unique(keys, return_index=True)
+    read, k = read or Read.of(events, found), fewest_of(events.problem.asked)
+    entries, which, first, last = entries_of(events, found, read)
+    links = linking(events, found, read)
+    barred = which[links.trips[links.told(links.total, links.most, k)]]
+    entries.barred[:] += np.bincount(barred, minlength=len(entries.flow))
+    true, published, added, extra = protected(entries, k)
+    order = np.argsort(which, kind="stable")
+    own = which[order]
+    kept = np.zeros(len(which), dtype=np.bool_)
+    kept[order] = np.arange(len(own)) - np.searchsorted(own, own) < extra[own]
+    return Flows(true, published, first, last, kept, added)
+
+
+def entries_of(
+    events: EventTable, found: Found, read: Read, *, seen_only: bool = False
+) -> tuple[Entries, IntArray, IntArray, IntArray]:
+    """The trips by flow and person, with flows that only the records show or without; the entry of each trip of the table; and
+    the first and the last record of one trip of each flow. Barred are the trips of people who are left out whole."""
+    people, person, keys = events.n_people, events.problem.person, read.keys(*read.made)
     seen = read.seen or (keys[:0], keys[:0])
-    there = np.isin(read.keys(*seen), known)
-    person = events.problem.person
+    told = read.keys(*seen)
+    there = np.ones(len(told), dtype=np.bool_) if seen_only else np.isin(told, keys)
+    seen, told = (seen[0][there], seen[1][there]), told[there]
+    known, example = np.unique(np.concatenate((keys, told)), return_index=True)
     made = np.searchsorted(known, keys) * people + person[read.made[0]]
-    read_too = np.searchsorted(known, read.keys(*seen)[there]) * people + person[seen[0][there]]
+    read_too = np.searchsorted(known, told) * people + person[seen[0]]
     both, which = np.unique(np.concatenate((made, read_too)), return_inverse=True)
     before, shown = (np.bincount(w, minlength=len(both)) for w in (which[: len(made)], which[len(made) :]))
     flow, who = both // people, both % people
-    first, last = read.made[0][example], read.made[1][example]
-    ends = _ends(events, found, read, first, last)
-    links = np.bincount(which[: len(made)][_linking(events, found, read, k)], minlength=len(both))
-    extra = np.maximum(before - shown - links, 0)
+    first, last = (np.concatenate(x)[example] for x in zip(read.made, seen, strict=True))
+    barred = np.zeros(len(both), dtype=np.int64)
     if found.away is not None:
-        extra[found.away[who]] = 0
-    extra = np.minimum(extra, most_each(flow, extra, k))
-    shown[~_shared(flow, shown, k, len(known))[flow] & (_sums(flow, extra, len(known)) == 0)[flow]] = 0
+        barred[found.away[who]] = before[found.away[who]]
+    entries = Entries(flow, who, before, shown, barred, _ends(events, found, read, first, last))
+    return entries, which[: len(made)], first, last
+
+
+def protected(entries: Entries, k: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """The trips of each flow: in the table, as they are published, and those that are counted besides what the records show; and
+    the latter of each entry."""
+    flow, who, lines, n = entries.flow, entries.who, entries.lines, len(entries.lines[0])
+    extra = np.maximum(entries.before - entries.shown - entries.barred, 0)
+    for part in _parts(flow):
+        extra[part] = np.minimum(extra[part], most_each(flow[part], extra[part], k))
+    true, added, seen = (_sums(flow, x, n) for x in (entries.before, extra, entries.shown))
+    shared = _shared(flow, entries.shown, k, n)
+    seen[~shared & (added == 0)] = 0
     while True:
-        added = _sums(flow, extra, len(known))
-        more = _needed(flow, who, before != shown + extra, added, ends, k)
-        true, published = _sums(flow, before, len(known)), added + _sums(flow, shown, len(known))
+        hidden = entries.before != np.where(seen[flow] > 0, entries.shown, 0) + extra
+        more = _needed(flow, who, hidden, added, lines, k)
         if not more.any():
-            more = _tight(true, published, added, ends, k)
+            more = _tight(true, added + seen, added, lines, k)
         if not more.any():
-            order = np.argsort(which[: len(made)], kind="stable")
-            own = which[: len(made)][order]
-            kept = np.zeros(len(made), dtype=np.bool_)
-            kept[order] = np.arange(len(own)) - np.searchsorted(own, own) < extra[own]
-            return Flows(true, published, first, last, kept, added)
-        extra[more[flow]] = 0
-        shown[more[flow] & ~_shared(flow, shown, k, len(known))[flow]] = 0
+            return true, added + seen, added, extra
+        extra[more[flow]] = added[more] = 0
+        seen[more & ~shared] = 0
 
 
-def _linking(events: EventTable, found: Found, read: Read, k: int) -> Mask:
-    """The trips of the table that would tell which pseudonym goes on where another one ends, if they were counted: both records
-    are shown, under two pseudonyms, and of the pseudonyms that end at the point of the first, and of those that begin at the
-    point of the second, one person has more than one in k. Else those at one of the points fit alike with any flows."""
+PART = 2_000_000
+"""Entries of flows that are looked at together."""
+
+
+def _parts(flow: IntArray) -> list[slice]:
+    """The entries in parts; those of one flow are in one part."""
+    ends = [0]
+    while ends[-1] < len(flow):
+        ends.append(int(np.searchsorted(flow, flow[min(ends[-1] + PART, len(flow)) - 1], "right")))
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Links:
+    """Trips that may tell which pseudonym goes on where another one ends, if they are counted: both records are shown, under two
+    pseudonyms. ``ends`` are the points of their first and last records, ``point`` is the point of each record. ``total`` are the
+    pseudonyms that end, and those that begin, at each point, ``most`` those of one person."""
+
+    trips: IntArray
+    ends: list[IntArray]
+    point: IntArray
+    total: list[IntArray]
+    most: list[IntArray]
+
+    def told(self, total: Sequence[IntArray], most: Sequence[IntArray], k: int) -> Mask:
+        """The trips of which, at both ends, one person has more than one in k of the pseudonyms. Else those at one of the points
+        fit alike with any flows."""
+        out = np.ones(len(self.trips), dtype=np.bool_)
+        for at, all_of, one in zip(self.ends, total, most, strict=True):
+            out &= all_of[at] < k * np.maximum(one[at], 1)
+        return out
+
+
+def linking(events: EventTable, found: Found, read: Read) -> Links:
+    """The trips of the table between two pseudonyms, and the pseudonyms that end and begin at each point."""
     first, last = read.made
     shown = found.alive if found.blank is None else found.alive & (found.blank == 0)
-    out: Mask = shown[first] & shown[last] & (found.trace[first] != found.trace[last])
-    if not out.any():
-        return out
+    trips = np.flatnonzero(shown[first] & shown[last] & (found.trace[first] != found.trace[last]))
+    if not len(trips):
+        none = first[:0]
+        return Links(trips, [none, none], none, [none, none], [none, none])
     times = times_at(events.time, found.shape.time)
     at = read.place + 1 if times is None else (read.place + 1) * (int(times.max()) + 1) + times
     point, people, clear = numbered(at)[1], events.n_people, Read.clear(found)
-    for side, records in enumerate(read.made):
+    totals, mosts = [], []
+    for side in (0, 1):
         free = clear.copy()
         if read.seen is not None:
             free[read.seen[side]] = False
@@ -304,8 +373,9 @@ def _linking(events: EventTable, found: Found, read: Read, k: int) -> Mask:
         total, most = (np.zeros(int(point.max()) + 1, dtype=np.int64) for _ in range(2))
         np.add.at(total, own // people, many)
         np.maximum.at(most, own // people, many)
-        out &= total[point[records]] < k * np.maximum(most[point[records]], 1)
-    return out
+        totals.append(total)
+        mosts.append(most)
+    return Links(trips, [point[first[trips]], point[last[trips]]], point, totals, mosts)
 
 
 def _sums(flow: IntArray, times: IntArray, n: int) -> IntArray:
@@ -462,90 +532,21 @@ def flow_table(events: EventTable, found: Found, flows: Flows) -> Any:
     return made.sort_by([(n, "ascending") for n in made.column_names])
 
 
+def trips_level(place: str) -> str:
+    """The level of the places of flows, if the records show places at this one."""
+    return EXACT if place == NONE else place
+
+
 def _named_ends(events: EventTable, found: Found, first: IntArray, last: IntArray) -> dict[str, Any]:
     """Origin and destination of some trips, as they are published."""
     import pyarrow as pa
 
-    level = EXACT if found.shape.place == NONE else found.shape.place
+    level = trips_level(found.shape.place)
     labels = [(p, place_labels(p, level, events.trees, found.levels)) for p in events.places]
     if several_places(events.places):
         return {p.name: values.take(pa.array(p.codes[first])) for p, values in labels}
     ends = (("from", first), ("to", last))
     return {f"{p.name}_{end}": values.take(pa.array(p.codes[at])) for end, at in ends for p, values in labels}
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class GroupFlows:
-    """Flows of one group of people: their ends; trips in the table; trips that are published besides what the records show; trips
-    that the records show; of these the most of one person."""
-
-    columns: list[str]
-    ends: list[tuple[Any, ...]]
-    numbers: IntArray
-
-
-def flow_sums(events: EventTable, found: Found, read: Read | None = None) -> GroupFlows | None:
-    """The flows of a group of people, protected; None if none are published beside the records."""
-    if not _wants_flows(events.rules, found.shape):
-        return None
-    read = read or Read.of(events, found)
-    flows, people = flows_of(events, found, read), events.n_people
-    keys = read.keys(flows.first, flows.last)
-    seen = read.seen or (keys[:0], keys[:0])
-    shown = read.keys(*seen)
-    both, times = np.unique(shown * people + events.problem.person[seen[0]], return_counts=True)
-    every, where = np.unique(np.concatenate((keys, shown)), return_index=True)
-    numbers = np.zeros((4, len(every)), dtype=np.int64)
-    numbers[0, np.searchsorted(every, keys)], numbers[1, np.searchsorted(every, keys)] = flows.before, flows.added
-    at = np.searchsorted(every, both // people)
-    np.add.at(numbers[2], at, times)
-    np.maximum.at(numbers[3], at, times)
-    first, last = (np.concatenate(x)[where] for x in ((flows.first, seen[0]), (flows.last, seen[1])))
-    columns = _named_ends(events, found, first, last)
-    return GroupFlows(list(columns), list(zip(*(c.to_pylist() for c in columns.values()), strict=True)), numbers)
-
-
-class FlowSums:
-    """The flows of all groups of people, added up. What a flow adds to the records is protected in each group: nothing that the
-    sums tell is not told of one group."""
-
-    def __init__(self, k: int) -> None:
-        self.k = k
-        self.columns: list[str] | None = None
-        self.numbers: dict[tuple[Any, ...], list[int]] = {}
-
-    def add(self, one: GroupFlows | None) -> None:
-        if one is None:
-            return
-        self.columns = one.columns
-        for ends, (before, added, seen, most) in zip(one.ends, one.numbers.T.tolist(), strict=True):
-            n = self.numbers.setdefault(ends, [0, 0, 0, 0])
-            n[0], n[1], n[2], n[3] = n[0] + before, n[1] + added, n[2] + seen, max(n[3], most)
-
-    def told(self) -> dict[tuple[Any, ...], tuple[int, int]]:
-        """For each flow its trips in the table, and as they are published: those that the records show and what the groups add;
-        0 if nothing is added and the records show too few people."""
-        out = {}
-        for ends in sorted(self.numbers, key=lambda e: tuple(map(str, e))):
-            before, added, seen, most = self.numbers[ends]
-            if before:
-                out[ends] = before, added + seen if added or (seen and seen >= self.k * most) else 0
-        return out
-
-    def table(self) -> Any:
-        """The published flows (pyarrow); None if there are none."""
-        import pyarrow as pa
-
-        told = [(*ends, n) for ends, (_, n) in self.told().items() if n]
-        if not told or self.columns is None:
-            return None
-        made = pa.table([pa.array(c) for c in zip(*told, strict=True)], names=[*self.columns, "trips"])
-        return made.sort_by([(n, "ascending") for n in made.column_names])
-
-    def uses(self) -> list[EventUse]:
-        """The flows before and after."""
-        counts = np.array(list(self.told().values()), dtype=np.int64).reshape(-1, 2).T
-        return _flow_uses(*counts) if counts[1].any() else []
 
 
 def added_up(
@@ -586,8 +587,7 @@ def added_up(
 
 def with_flows(events: EventTable, found: Found) -> Found:
     """The plan with the loss of trips that the published flows leave."""
-    lost, weights = flows_of(events, found).lost, events.problem.weights
-    share = weights.trips / sum(vars(weights).values())
+    lost, share = flows_of(events, found).lost, events.problem.weights.trips / sum(vars(events.problem.weights).values())
     return replace(found, trips_loss=lost, loss=found.loss + share * (lost - found.trips_loss))
 
 
