@@ -1,5 +1,6 @@
 """An event release of a large table: commuters of 400 stations (Zipf's law; ten days, two trips a day, one in ten
-elsewhere), with ``known[2]>=5`` and nothing else named: processor time and the peak of memory.
+elsewhere), with ``known[2]>=5``, and above three million records one plan: processor time and the peak of memory, also of
+``verify`` in a process of its own.
 
     python benchmarks/event_uses/large.py FOLDER RECORDS …
 
@@ -8,6 +9,7 @@ Each table is generated once, in a process of its own, whose memory is not count
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -19,6 +21,7 @@ sys.path.insert(0, str(HERE.parent))
 
 DAYS, STATIONS = 10, 400
 ROWS = 2_000_000
+MOST_SEARCHED = 3_000_000
 
 
 def make(file: Path, n: int) -> None:
@@ -50,30 +53,57 @@ def make(file: Path, n: int) -> None:
         writer.close()
 
 
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
 def release(file: Path, n: int) -> None:
     import common
 
     import shoal
 
-    policy = {"events": {"unit": "card", "time": "at", "place": "station"}, "require": ["known[2]>=5"], "seed": 10**18 + 1}
-    began, cpu = time.perf_counter(), time.process_time()
-    made = shoal.anonymize(file, policy, format="parquet")
-    searched = time.process_time() - cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    folder = made.write(file.parent / f"release-{n}-{time.time_ns()}")
+    choices = {"time_widths": ["day"], "place_levels": ["local"], "renew": ["as needed"]} if n > MOST_SEARCHED else {}
+    events = {"unit": "card", "time": "at", "place": "station", **choices}
+    policy = {"events": events, "require": ["known[2]>=5"], "seed": 10**18 + 1}
+    began, cpu, last = time.perf_counter(), time.process_time(), [""]
+
+    def progress(_: float, what: str) -> None:
+        if what != last[0]:
+            print(f"{time.process_time() - cpu:8.1f} s, peak {_peak():5} MB: {what}", file=sys.stderr, flush=True)
+        last[0] = what
+
+    made = shoal.anonymize(file, policy, format="parquet", progress=progress)
+    searched = time.process_time() - cpu, _peak()
+    folder = made.write(file.parent / f"release-{n}-{time.time_ns()}", progress=progress)
     cost, steps = made.certificate.cost, made.certificate.steps
+    print(f"{time.process_time() - cpu:8.1f} s, peak {_peak():5} MB: written", file=sys.stderr, flush=True)
+    used = time.process_time() - cpu
+    command = [sys.executable, __file__, "verify", str(folder), str(n)]
+    verify_cpu, verify_peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     common.record(
         HERE,
         data=f"{DAYS} days of commuters",
         records=n,
         people=cost.people,
         seconds=round(time.perf_counter() - began, 1),
-        cpu_seconds=round(time.process_time() - cpu, 1),
+        cpu_seconds=round(used, 1),
         answer={
             "search_cpu_seconds": round(searched[0], 1), "search_peak_mb": searched[1], "time": steps.time, "place": steps.place,
-            "renew": steps.renew, "loss": round(cost.loss, 4), "tried": cost.tried, "people_share": made.k,
+            "renew": steps.renew, "loss": round(cost.loss, 4), "tried": cost.tried, "groups": cost.groups or 1,
+            "people_share": made.k,
+            "errors": {u.name: round(u.error, 4) for u in made.certificate.uses if u.error is not None},
             "bytes": sum(f.stat().st_size for f in folder.iterdir()),
+            "verify_cpu_seconds": float(verify_cpu), "verify_peak_mb": int(verify_peak), "load": round(os.getloadavg()[2], 1),
         },
     )  # fmt: skip
+
+
+def verify(folder: Path, _: int) -> None:
+    import shoal
+
+    if not shoal.verify(folder).ok:
+        raise SystemExit("the release is not verified")
+    print(round(time.process_time(), 1), _peak())
 
 
 def main(folder: str, *counts: str) -> None:
@@ -86,7 +116,8 @@ def main(folder: str, *counts: str) -> None:
 
 
 if __name__ == "__main__":
-    {"make": make, "release": release}[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3])) if sys.argv[1] in (
-        "make",
-        "release",
-    ) else main(*sys.argv[1:])
+    steps = {"make": make, "release": release, "verify": verify}
+    if sys.argv[1] in steps:
+        steps[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3]))
+    else:
+        main(*sys.argv[1:])

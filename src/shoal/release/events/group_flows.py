@@ -2,8 +2,8 @@
 
 Takes    each group with its plan, one after the other
 Returns  how many trips of each flow are published, and the file of them
-Keeps    what :mod:`.uses` keeps of a table whose records are searched together: people are counted over all groups, and so are the
-         pseudonyms that end and begin at a point. Trips by flow and person wait on disk until all groups are there
+Keeps    what :mod:`.uses` keeps of a table whose records are searched together: people are counted over all groups, and so
+         are the pseudonyms that end and begin at a point. Trips by flow and person wait on disk until all groups are there
 """
 
 from __future__ import annotations
