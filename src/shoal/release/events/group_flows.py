@@ -30,7 +30,8 @@ class GroupFlows:
     def __init__(self, folder: Path, rules: EventRules, k: int) -> None:
         self._folder, self._rules, self._k = folder, rules, k
         self._labels: list[list[Any]] = []
-        self.before = self.trips = np.empty(0, dtype=np.int64)
+        self.before = self.trips = self._flows = np.empty(0, dtype=np.int64)
+        self._of_group: list[IntArray] = []
 
     def add(self, events: EventTable, found: Found, read: Read | None, people: int) -> None:
         """A group with its plan; so many ``people`` are in the groups before it."""
