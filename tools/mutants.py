@@ -8,23 +8,29 @@
 Reads    tests/mutants.toml (modules and the tests that must notice) and tests/mutants-alive.txt (known survivors)
 Prints   one line per mutant that survives, then the share that was killed
 Fails    if a survivor is not in tests/mutants-alive.txt, if that file grew since the commit of --changed, or if fewer than
-         95 % are killed
+         95 % of a module are killed. Survivors below a comment "# Equivalent: …" make no difference and do not count
 
-A first run notes which test executes which line of the modules that share these tests. Each mutant then runs in a forked process,
-only with the tests that execute its line and until the first failure. The module's source is replaced in memory, so the tree
-stays as it is. A mutant on a line that no test executes survives; a timeout counts as killed. Kernels run without numba, whose
-cache goes by file.
+Modules that share their tests are tried in one process that loads everything once. A first fork of it notes which test executes
+which line. Each mutant then runs in a fork where the code of the changed functions is replaced, only with the tests that execute
+its line, the best killers first, until one fails. What an import executes (constants, defaults) is tried in a process that has
+not imported the module yet. The tree stays as it is. A mutant on a line that no test executes survives; a test that hangs counts
+as failed. Mutants that take more than 30 seconds are named. Kernels run without numba, whose cache goes by file.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
+import gc
+import importlib
+import inspect
 import itertools
 import json
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -37,8 +43,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any
+from types import CodeType, FrameType, FunctionType
+from typing import Any, TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "mutants.toml"
@@ -264,12 +270,11 @@ def _compiles(source: str) -> bool:
 
 
 class LineTrace:
-    """A pytest plugin that notes which lines of some files each test executes; those of an import belong to every test ("")."""
+    """Notes which lines of some files each test executes; those of an import belong to no test ("")."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.current = ""
         self.lines: dict[str, dict[str, set[int]]] = {str(path): {"": set()} for path in paths}
-        self.seconds: dict[str, float] = {}
         self._of_file = {str(ROOT / path): self.lines[str(path)] for path in paths}
 
     def trace(self, frame: FrameType, event: str, _argument: object) -> Callable[..., Any] | None:
@@ -280,16 +285,17 @@ class LineTrace:
             lines.setdefault(self.current, set()).add(frame.f_lineno)
         return self.trace
 
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.current = nodeid
-        self.seconds[nodeid] = -time.process_time()
+    def start(self, test: str = "") -> None:
+        self.current = test
+        threading.settrace(self.trace)
+        sys.settrace(self.trace)
 
-    def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self.seconds[nodeid] += time.process_time()
-        self.current = ""
+    def stop(self) -> None:
+        sys.settrace(None)
+        threading.settrace(None)
 
 
-def run_forked(work: Callable[[], int], timeout: float | None) -> tuple[int | None, str]:
+def run_forked(work: Callable[[], int], timeout: float | None = None) -> tuple[int | None, str]:
     """Run ``work`` in a child process and its own process group; its exit code (None: timeout) and what it printed."""
     with tempfile.TemporaryFile() as out:
         child = os.fork()
@@ -299,6 +305,8 @@ def run_forked(work: Callable[[], int], timeout: float | None) -> tuple[int | No
             os.dup2(out.fileno(), 2)
             code = 70
             try:
+                if timeout is not None:
+                    limit_time(timeout)
                 code = work()
             except BaseException:
                 traceback.print_exc()
@@ -306,18 +314,18 @@ def run_forked(work: Callable[[], int], timeout: float | None) -> tuple[int | No
                 sys.stdout.flush()
                 sys.stderr.flush()
                 os._exit(code)
-        code, deadline = None, None if timeout is None else time.monotonic() + timeout
-        while code is None and (deadline is None or time.monotonic() < deadline):
-            done, status = os.waitpid(child, os.WNOHANG)
-            if done:
-                code = os.waitstatus_to_exitcode(status)
-            else:
-                time.sleep(0.01)
-        if code is None:
-            os.killpg(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # processes that its tests started
         out.seek(0)
-        return code, out.read().decode(errors="replace")
+        return None if -code in (signal.SIGXCPU, signal.SIGALRM) else code, out.read().decode(errors="replace")
+
+
+def limit_time(seconds: float) -> None:
+    """End this process after so many seconds of processor time from now, or when it waits for ten times as long."""
+    spent, hard = time.process_time(), resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (int(spent + seconds) + 1, hard))
+    signal.setitimer(signal.ITIMER_REAL, 10 * seconds)
 
 
 def run_pytest(arguments: Sequence[str], plugins: Sequence[object] = ()) -> int:
@@ -339,38 +347,269 @@ def preload() -> None:
             continue
 
 
-@dataclass(frozen=True)
-class Trace:
-    """Of each module the lines that each test executes, and the seconds that each test takes."""
-
-    lines: dict[str, dict[str, set[int]]]
-    seconds: dict[str, float]
+def nested_codes(code: CodeType) -> list[CodeType]:
+    return [c for c in code.co_consts if isinstance(c, CodeType)]
 
 
-def traced(paths: Sequence[Path], tests: Sequence[str]) -> Trace:
-    """Run the tests once, unchanged, for all modules that they guard. They must pass."""
-    with tempfile.NamedTemporaryFile("r", suffix=".json") as answer:
+def shell(code: CodeType) -> tuple[object, ...]:
+    """What a code object does by itself, without the functions that it contains and without positions in the text."""
+    constants = ["" if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return code.co_name, code.co_flags, code.co_code, constants, names, code.co_exceptiontable
 
-        def work() -> int:
-            plugin = LineTrace(paths)
-            threading.settrace(plugin.trace)
-            sys.settrace(plugin.trace)
-            code = run_pytest(tests, [plugin])
-            sys.settrace(None)
-            lines = {path: {test: sorted(v) for test, v in of.items()} for path, of in plugin.lines.items()}
-            Path(answer.name).write_text(json.dumps([lines, plugin.seconds]))
-            return code
 
-        code, printed = run_forked(work, None)
-        if code != 0:
-            names = ", ".join(map(str, paths))
-            raise SystemExit(f"{printed[-3000:]}\nThe tests of {names} do not pass without any change.")
-        lines, seconds = json.loads(answer.read())
-    return Trace({path: {test: set(numbers) for test, numbers in of.items()} for path, of in lines.items()}, seconds)
+def changed_codes(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType]] | None:
+    """The functions whose code a mutant changes, as pairs; None if it changes what an import executes."""
+    inner, replaced = nested_codes(old), nested_codes(new)
+    if len(inner) != len(replaced):
+        return None
+    pairs: list[tuple[CodeType, CodeType]] = []
+    for one, other in zip(inner, replaced, strict=True):
+        changed = changed_codes(one, other)
+        if changed is None:
+            return None
+        pairs += changed
+    if shell(old) != shell(new) or pairs:
+        if old.co_flags & inspect.CO_OPTIMIZED:
+            return [(old, new), *pairs]
+        if shell(old) != shell(new):
+            return None
+    return pairs
+
+
+def code_key(code: CodeType) -> tuple[str, str, int]:
+    return code.co_filename, code.co_qualname, code.co_firstlineno
+
+
+def live_functions(paths: Sequence[Path]) -> dict[tuple[str, str, int], list[FunctionType]]:
+    """The functions of some files that exist now, by the place of their code."""
+    files = {str(ROOT / path) for path in paths}
+    out: dict[tuple[str, str, int], list[FunctionType]] = {}
+    gc.unfreeze()
+    for thing in gc.get_objects():
+        if type(thing) is FunctionType and thing.__code__.co_filename in files:
+            out.setdefault(code_key(thing.__code__), []).append(thing)
+    gc.freeze()
+    return out
+
+
+class WarmRun:
+    """A pytest plugin: loads everything once, and runs the tests of each mutant in a fork of this process.
+
+    A first fork notes which test executes which line and which modules the tests load; these are then imported here. A fork
+    for a mutant replaces the code of the functions that it changes. Mutants of lines that an import executes are left to a
+    process that has not imported the module ("?").
+    """
+
+    def __init__(self, mutants: Sequence[Mutant], answers: TextIO, until: float | None) -> None:
+        self.mutants, self.answers, self.until = mutants, answers, until
+        self.paths = sorted({m.path for m in mutants})
+        self.trace = LineTrace(self.paths)
+        self.trace.start()
+        self.failure = ""
+        self.kills: dict[str, int] = {}
+        self.sound: dict[str, bool] = {}
+        """Tests that killed a mutant, and whether they pass in a fork without one."""
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            self.failure = f"{report.nodeid}\n{report.longreprtext}"
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Instead of pytest's own loop."""
+        self.trace.stop()
+        if session.testsfailed:
+            return True
+        self.session, self.items = session, {item.nodeid: item for item in session.items}
+        folder = Path(tempfile.gettempdir())
+        self.folder, self.kept = folder, set(folder.rglob("*"))
+        facts = self.traced()
+        if facts is None:
+            session.testsfailed = 1
+            return True
+        self.lines = {path: {test: set(numbers) for test, numbers in of.items()} for path, of in facts["lines"].items()}
+        self.seconds: dict[str, float] = facts["seconds"]
+        self.import_modules(facts["modules"])
+        self.functions = live_functions(self.paths)
+        self.texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in self.paths}
+        self.statements = {path: statement_lines(text) for path, text in self.texts.items()}
+        self.codes = {path: compile(text, str(ROOT / path), "exec", dont_inherit=True) for path, text in self.texts.items()}
+        for number, mutant in enumerate(self.mutants):
+            if self.until is not None and time.monotonic() > self.until:
+                break
+            start = time.monotonic()
+            tests, imported = self.covering(mutant)
+            killer = self.try_mutant(mutant, tests, imported)
+            answer: dict[str, object] = {"number": number, "killer": killer, "seconds": time.monotonic() - start}
+            if killer == "?":
+                answer |= {"tests": tests, "limit": 30 + 5 * sum(self.seconds[test] for test in tests or self.items)}
+            self.answer(answer)
+        return True
+
+    def answer(self, value: object) -> None:
+        self.answers.write(json.dumps(value) + "\n")
+        self.answers.flush()
+
+    def clean(self) -> None:
+        """Remove files that a fork left behind."""
+        for path in sorted(set(self.folder.rglob("*")) - self.kept, reverse=True):
+            with contextlib.suppress(OSError):
+                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+
+    def traced(self) -> dict[str, Any] | None:
+        """Run every test once, unchanged, in a fork: lines, seconds and modules. None if one fails."""
+        with tempfile.TemporaryDirectory() as place:
+            answer = Path(place) / "trace.json"
+
+            def work() -> int:
+                seconds = {}
+                for item, following in itertools.zip_longest(self.session.items, self.session.items[1:]):
+                    start = time.process_time()
+                    self.trace.start(item.nodeid)
+                    self.run_item(item, following)
+                    self.trace.stop()
+                    seconds[item.nodeid] = time.process_time() - start
+                    if self.session.testsfailed:
+                        print(self.failure)
+                        return 1
+                lines = {path: {test: sorted(v) for test, v in of.items()} for path, of in self.trace.lines.items()}
+                modules = [name for name, module in sys.modules.items() if getattr(module, "__spec__", None)]
+                answer.write_text(json.dumps({"lines": lines, "seconds": seconds, "modules": modules}))
+                return 0
+
+            code, printed = run_forked(work)
+            facts = json.loads(answer.read_text()) if code == 0 else None
+            if facts is None:
+                self.answer(printed[-3000:])
+        self.clean()
+        return facts
+
+    def import_modules(self, names: Sequence[str]) -> None:
+        """Import what the tests load while they run; lines that this executes belong to the import."""
+        for name in names:
+            if name not in sys.modules and not name.startswith("_"):
+                with contextlib.suppress(Exception):
+                    importlib.import_module(name)
+
+    def run_item(self, item: Any, following: Any) -> None:
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+
+    def run_until_failure(self, tests: Sequence[str], pairs: Sequence[tuple[CodeType, CodeType]]) -> str:
+        """The first of these tests that fails, hangs or crashes in a fork with changed code; "" if none does."""
+        with tempfile.TemporaryDirectory() as place:
+            current = Path(place) / "test"
+
+            def work() -> int:
+                for old, new in pairs:
+                    for function in self.functions.get(code_key(old), ()):
+                        function.__code__ = new
+                with current.open("w") as note:
+                    for test, following in itertools.zip_longest(tests, tests[1:]):
+                        note.seek(0)
+                        note.write(f"{test}\n")
+                        note.flush()
+                        limit_time(5 + 5 * self.seconds.get(test, 0.0))
+                        self.run_item(self.items[test], self.items.get(following))
+                        if self.session.testsfailed:
+                            return 1
+                return 0
+
+            code, _ = run_forked(work)
+            killer = current.read_text().partition("\n")[0] if code != 0 else ""
+        self.clean()
+        return killer
+
+    def covering(self, mutant: Mutant) -> tuple[list[str], bool]:
+        """The tests that execute the statement of a mutant, those that killed others first; whether an import executes it."""
+        near = self.statements[mutant.path].get(mutant.line, {mutant.line})
+        lines = self.lines[str(mutant.path)]
+        covering = [t for t in lines if t and lines[t] & near]
+        file_seconds: dict[str, float] = {}
+        for test in covering:
+            file = test.partition("::")[0]
+            file_seconds[file] = file_seconds.get(file, 0.0) + self.seconds[test]
+        files = sorted(covering, key=lambda t: (file_seconds[t.partition("::")[0]], t.partition("::")[0], self.seconds[t]))
+        best = sorted((t for t in covering if t in self.kills), key=lambda t: (-self.kills[t] / (0.1 + self.seconds[t]), t))[:3]
+        return [*best, *(t for t in files if t not in best)], bool(lines[""] & near)
+
+    def try_mutant(self, mutant: Mutant, tests: Sequence[str], imported: bool) -> str:
+        """The test that notices a mutant, "" if none does, "?" if only a process that imports the changed module can tell."""
+        if not tests:
+            return "?" if imported else ""
+        new = compile(mutant.source(self.texts[mutant.path]), str(ROOT / mutant.path), "exec", dont_inherit=True)
+        pairs = changed_codes(self.codes[mutant.path], new)
+        if not pairs or not self.can_replace(pairs):
+            return "?"
+        while killer := self.run_until_failure(tests, pairs):
+            if killer not in self.sound:
+                self.sound[killer] = not self.run_until_failure([killer], [])
+                if not self.sound[killer]:
+                    print(f"{killer} fails in a warm process without any change", file=sys.stderr)
+            if self.sound[killer]:
+                self.kills[killer] = self.kills.get(killer, 0) + 1
+                return killer
+            tests = [test for test in tests if test != killer]
+            imported = True
+        return "?" if imported else ""
+
+    def can_replace(self, pairs: Sequence[tuple[CodeType, CodeType]]) -> bool:
+        """Whether the outermost functions exist, and the new code fits to what they enclose."""
+        if not any(code_key(old) in self.functions for old, _ in pairs):
+            return False
+        return all(old.co_freevars == new.co_freevars for old, new in pairs)
+
+
+def outcomes(mutants: Sequence[Mutant], tests: Sequence[str], until: float | None = None) -> Iterator[tuple[Mutant, str, float]]:
+    """Each mutant that was tried before the time ``until``, the test that noticed it ("" for none) and the seconds it took."""
+    read, write = os.pipe()
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as printed:
+        child = os.fork()
+        if child == 0:
+            code = 70
+            try:
+                os.close(read)
+                os.dup2(printed.fileno(), 1)
+                os.dup2(printed.fileno(), 2)
+                os.environ["TMPDIR"] = tempfile.tempdir = folder
+                with os.fdopen(write, "w") as answers:
+                    code = run_pytest(tests, [WarmRun(mutants, answers, until)])
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        os.close(write)
+        failure, cold = "", []
+        with os.fdopen(read) as answers:
+            for line in answers:
+                answer = json.loads(line)
+                if isinstance(answer, str):
+                    failure = answer
+                elif answer["killer"] == "?":
+                    cold.append(answer)
+                else:
+                    yield mutants[answer["number"]], answer["killer"], answer["seconds"]
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        printed.seek(0)
+        text = printed.read().decode(errors="replace")
+        for line in text.splitlines():
+            if line.endswith("fails in a warm process without any change"):
+                print(line, flush=True)
+    if code not in (0, 5):
+        names = ", ".join(str(path) for path in sorted({m.path for m in mutants}))
+        raise SystemExit(f"{failure or text[-3000:]}\nThe tests of {names} do not pass without any change.")
+    for answer in cold:
+        if until is not None and time.monotonic() > until:
+            return
+        start, mutant = time.monotonic(), mutants[answer["number"]]
+        text = (ROOT / mutant.path).read_text(encoding="utf-8")
+        killed = is_killed(mutant, text, answer["tests"] or tests, answer["limit"])  # without tests: any of them may notice
+        yield mutant, "a fresh process" if killed else "", time.monotonic() - start
 
 
 def is_killed(mutant: Mutant, text: str, tests: Sequence[str], timeout: float) -> bool:
-    """Whether one of the tests fails, crashes or hangs with the mutant in place of the module's source."""
+    """Whether one of the tests fails, crashes or hangs in a fresh process with the mutant in place of the module's source."""
     file, source = str(ROOT / mutant.path), mutant.source(text)
 
     def work() -> int:
@@ -379,7 +618,7 @@ def is_killed(mutant: Mutant, text: str, tests: Sequence[str], timeout: float) -
         def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
             return compile(source, file, "exec", dont_inherit=True) if self.path == file else read_code(self, fullname)
 
-        SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+        SourceFileLoader.get_code = get_code  # type: ignore[assignment]
         return run_pytest(tests)
 
     return run_forked(work, timeout)[0] not in (0, 5)  # 5: no test was left to notice
@@ -398,25 +637,19 @@ def statement_lines(text: str) -> dict[int, set[int]]:
     return out
 
 
-def survivors(
-    path: Path, mutants: Sequence[Mutant], tests: Sequence[str], trace: Trace, until: float | None = None
-) -> tuple[list[Mutant], int]:
-    """The mutants of one module that no test notices, and how many were tried before the time ``until``."""
-    text = (ROOT / path).read_text(encoding="utf-8")
-    lines, seconds = trace.lines[str(path)], trace.seconds
-    statements, alive, tried = statement_lines(text), [], 0
-    for mutant in mutants:
-        if until is not None and time.monotonic() > until:
-            break
-        tried += 1
-        near = statements.get(mutant.line, {mutant.line})
-        covering = sorted((t for t in lines if t and lines[t] & near), key=lambda t: seconds.get(t, 0.0))
-        if not covering and lines[""] & near:  # executed by the import only: any test may notice
-            covering = list(tests)
-        limit = 20 + 5 * sum(seconds.get(t, 0.0) for t in covering)
-        if not covering or not is_killed(mutant, text, covering, limit):
+SLOW = 30.0
+
+
+def survivors(mutants: Sequence[Mutant], tests: Sequence[str], until: float | None = None) -> tuple[list[Mutant], list[Mutant]]:
+    """The mutants that no test notices, and all that were tried before the time ``until``."""
+    alive, tried = [], []
+    for mutant, killer, seconds in outcomes(mutants, tests, until):
+        tried.append(mutant)
+        if not killer:
             alive.append(mutant)
             print(f"SURVIVED  {mutant}", flush=True)
+        if seconds > SLOW:
+            print(f"SLOW  {seconds:.0f} s  {mutant}   {killer or 'survived'}", flush=True)
     return alive, tried
 
 
@@ -447,8 +680,23 @@ def read_table() -> dict[str, tuple[str, ...]]:
     return {module: tuple(part["tests"]) for part in table.values() for module in part["modules"]}
 
 
-def read_alive(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+def read_alive(text: str) -> dict[str, str]:
+    """Known survivors, and the comment above each group of them: the reason."""
+    out, reason, above = {}, "", False
+    for line in text.splitlines():
+        if line.startswith("#"):
+            reason = f"{reason} {line[1:].strip()}" if above else line[1:].strip()
+        elif line.strip():
+            out[line] = reason
+        else:
+            reason = ""
+        above = line.startswith("#")
+    return out
+
+
+def is_equivalent(reason: str) -> bool:
+    """Whether a change makes no difference that a test could notice: these do not count."""
+    return reason.startswith("Equivalent: ")
 
 
 def changed_lines(base: str) -> dict[str, frozenset[int]]:
@@ -468,12 +716,13 @@ def changed_lines(base: str) -> dict[str, frozenset[int]]:
 
 
 def added_survivors(base: str) -> list[str]:
-    """Lines of the list of survivors that the commit does not have; none if the commit has no list yet."""
+    """Survivors in the list that the commit does not have, without equivalents; none if the commit has no list yet."""
     before = subprocess.run(["git", "show", f"{base}:{ALIVE.relative_to(ROOT)}"], cwd=ROOT, capture_output=True, text=True)
     if before.returncode:
         return []
     known = read_alive(before.stdout)
-    return [line for line in read_alive(ALIVE.read_text(encoding="utf-8")) if line not in known]
+    now = read_alive(ALIVE.read_text(encoding="utf-8"))
+    return [line for line, reason in now.items() if line not in known and not is_equivalent(reason)]
 
 
 def named_targets(names: Sequence[str], tests: Sequence[str]) -> Iterator[Target]:
@@ -513,32 +762,59 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.path.insert(0, str(ROOT / "src"))
     targets = list(named_targets(options.modules, options.tests) if options.modules else gate_targets(options.changed))
     until = None if options.seconds is None else time.monotonic() + options.seconds
-    known = read_alive(ALIVE.read_text(encoding="utf-8")) if ALIVE.is_file() else []
-    total, alive, seen = 0, [], set()
+    known = read_alive(ALIVE.read_text(encoding="utf-8")) if ALIVE.is_file() else {}
+    shares: list[Share] = []
+    alive: list[Mutant] = []
+    seen: set[str] = set()
     chosen = {target: target.some(None if options.all else options.sample, options.seed) for target in targets}
     if options.list:
         print("\n".join(str(mutant) for mutants in chosen.values() for mutant in mutants))
         return 0
     preload()
     for tests, group in itertools.groupby((target for target in targets if chosen[target]), key=lambda target: target.tests):
+        if until is not None and time.monotonic() > until:
+            break
         guarded = list(group)
-        trace = None
+        remaining, tried = survivors([m for target in guarded for m in chosen[target]], tests, until)
+        alive += remaining
+        seen |= {m.key for m in tried}
         for target in guarded:
-            if until is not None and time.monotonic() > until:
-                break
-            trace = trace or traced([t.path for t in guarded], tests)
-            found, tried = survivors(target.path, chosen[target], tests, trace, until)
-            alive += found
-            total += tried
-            seen |= {m.key for m in chosen[target][:tried]}
-            print(f"{target.path}: {tried - len(found)} of {tried} killed", flush=True)
-    return judge(total, alive, seen, known, options)
+            shares.append(Share.of(target, tried, remaining, known))
+            print(shares[-1], flush=True)
+    return judge(shares, alive, seen, known, options)
 
 
-def judge(total: int, alive: Sequence[Mutant], seen: set[str], known: Sequence[str], options: argparse.Namespace) -> int:
+@dataclass(frozen=True)
+class Share:
+    """How many mutants of a module were tried, how many the tests killed, and how many can make no difference."""
+
+    module: str
+    tried: int
+    killed: int
+    equivalent: int = 0
+
+    @classmethod
+    def of(cls, target: Target, tried: Sequence[Mutant], alive: Sequence[Mutant], known: dict[str, str]) -> Share:
+        mine = [m for m in tried if m.path == target.path]
+        survived = [m for m in alive if m.path == target.path]
+        equivalent = sum(is_equivalent(known.get(m.key, "")) for m in survived)
+        return cls(str(target.path), len(mine), len(mine) - len(survived), equivalent)
+
+    @property
+    def share(self) -> float:
+        return self.killed / (self.tried - self.equivalent) if self.tried > self.equivalent else 1.0
+
+    def __str__(self) -> str:
+        harmless = f", {self.equivalent} equivalent" if self.equivalent else ""
+        return f"{self.module}: {self.killed} of {self.tried} killed{harmless} ({self.share:.1%})"
+
+
+def judge(
+    shares: Sequence[Share], alive: Sequence[Mutant], seen: set[str], known: dict[str, str], options: argparse.Namespace
+) -> int:
     """Print the share of killed mutants; 1 if the gate fails."""
-    share = 1.0 if not total else (total - len(alive)) / total
-    print(f"{total - len(alive)} of {total} mutants killed ({share:.1%})")
+    total = Share("all", *(sum(getattr(s, name) for s in shares) for name in ("tried", "killed", "equivalent")))
+    print(f"{total.killed} of {total.tried} mutants killed ({total.share:.1%})")
     new = [m for m in alive if m.key not in known]
     for mutant in new:
         print(f"not in {ALIVE.name}: {mutant.key}")
@@ -548,11 +824,14 @@ def judge(total: int, alive: Sequence[Mutant], seen: set[str], known: Sequence[s
         ALIVE.write_text("\n".join(line for line in lines if line not in stale) + "\n", encoding="utf-8")
     elif stale:
         print(f"{len(stale)} lines of {ALIVE.name} are killed now: remove them with --update")
+        print(*stale, sep="\n")
     grown = added_survivors(options.changed) if options.changed and ALIVE.is_file() else []
     for line in grown:
         print(f"{ALIVE.name} may only shrink; new line: {line}")
+    low = [s for s in shares if s.share < LEAST_KILLED] if not (options.modules or options.changed) else []
+    for share in low:
+        print(f"below {LEAST_KILLED:.0%}: {share}")
     unlisted = bool(new) and not options.modules
-    low = share < LEAST_KILLED and not (options.modules or options.changed)
     return 1 if unlisted or grown or low else 0
 
 

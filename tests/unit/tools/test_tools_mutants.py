@@ -111,7 +111,59 @@ def test_modules_with_the_same_tests_are_traced_in_one_run(tmp_path: Path) -> No
     assert "src/small.py: 2 of 2 killed" in said
     assert "SURVIVED  src/wide.py:2  >  →  >=" in said
     assert "src/wide.py: 1 of 2 killed" in said
-    assert len((tmp_path / "ran").read_text()) == 1 + 4, "once for the trace of both, once for each mutant"
+    assert len((tmp_path / "ran").read_text()) == 1 + 4 + 1, "the trace of both, each mutant, the killer without any change"
+
+
+LATE = """
+class Counter:
+    start = 2 + 1
+
+    def __init__(self):
+        self.below = lambda n: n < 3
+
+    @property
+    def least(self):
+        return min(n for n in (4, 5) if n > 3)
+
+def outer(limit=1 + 1):
+    def inner(n):
+        return n < limit
+    return inner
+
+def hang(flag):
+    while flag:
+        flag = not flag
+    return flag
+
+kept = outer()
+"""
+CHECKS = """
+import json, os
+
+def test_late():
+    import late
+    counter = late.Counter()
+    assert counter.start == 3 and counter.below(2) and not counter.below(3) and not counter.below(4) and counter.least == 4
+    assert late.kept(1) and not late.kept(2) and not late.kept(3) and not late.hang(True)
+"""
+
+
+def test_code_in_classes_closures_and_defaults_is_replaced(tmp_path: Path) -> None:
+    """Also in modules that only a test imports, in functions that an import made, and in what an import computes."""
+    tree = Tree(tmp_path, CODE, test_late=CHECKS)
+    (tmp_path / "src" / "late.py").write_text(LATE)
+    done = tree.run("src/late.py", "--tests", "test_late.py", "--all").stdout
+    survivors = [line.split("  ", 2)[2].partition("   in")[0] for line in done.splitlines() if line.startswith("SURVIVED")]
+    assert survivors == [">  →  >=", "3  →  2"], "of n > 3 for 4 and 5"
+
+
+def test_a_killer_must_pass_without_any_change(tmp_path: Path) -> None:
+    """A test that fails in every warm process says nothing of a mutant: a fresh process decides."""
+    check = "assert 'colorsys' not in sys.modules\n    import colorsys\n    below(1, 5)"
+    test = f"import sys\nfrom small import below\n\ndef test():\n    {check}\n"
+    said = Tree(tmp_path, CODE, test_small=test).run("src/small.py", "--tests", "test_small.py").stdout
+    assert "test_small.py::test fails in a warm process without any change" in said
+    assert "src/small.py: 0 of 2 killed" in said
 
 
 def test_tests_that_fail_by_themselves_are_shown(tmp_path: Path) -> None:
@@ -137,8 +189,15 @@ def test_the_gate_needs_95_percent_and_a_list_of_survivors_that_only_shrinks(tmp
     assert f"not in mutants-alive.txt: {key}" in done.stdout
     alive.write_text(f"# survivors\n{key}\n")
     assert tree.run().returncode == 0
+    assert "src/small.py: 2 of 3 killed (66.7%)" in tree.run().stdout
     tool.write_text(tool.read_text().replace("LEAST_KILLED = 2 / 3", "LEAST_KILLED = 0.67"))
-    assert tree.run().returncode == 1, "too few are killed, although the survivor is listed"
+    done = tree.run()
+    assert done.returncode == 1, "too few are killed, although the survivor is listed"
+    assert "below 67%: src/small.py: 2 of 3 killed" in done.stdout
+    alive.write_text(f"# survivors\n\n# Equivalent: no test calls it\n# with equal numbers.\n{key}\n")
+    done = tree.run()
+    assert done.returncode == 0, "what makes no difference does not count"
+    assert "src/small.py: 2 of 3 killed, 1 equivalent (100.0%)" in done.stdout
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run([*git, "add", "-A"], cwd=tmp_path, check=True)
     subprocess.run([*git, "commit", "-qm", "one"], cwd=tmp_path, check=True)
