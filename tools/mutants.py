@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import builtins
 import contextlib
 import gc
 import importlib
@@ -35,15 +36,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import tomllib
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any, TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -269,30 +269,50 @@ def _compiles(source: str) -> bool:
 # --- running the tests -----------------------------------------------------------------------------------------------------
 
 
+NOTE = "__note_line_of_mutant__"
+
+
+def noting(path: Path, text: str) -> CodeType:
+    """The code of a file, where each statement first notes its line: cheaper than a trace, which slows all other code too."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            statements = getattr(node, name, None)
+            if isinstance(statements, list):
+                setattr(node, name, [s for i, old in enumerate(statements) for s in _noted(str(path), old, i == 0)])
+    return compile(ast.fix_missing_locations(tree), str(ROOT / path), "exec", dont_inherit=True)
+
+
+def _noted(path: str, statement: ast.stmt, first: bool) -> list[ast.stmt]:
+    if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+        return [statement]
+    if first and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):  # a docstring
+        return [statement]
+    call = ast.Call(ast.Name(NOTE, ast.Load()), [ast.Constant(path), ast.Constant(statement.lineno)], [])
+    return [ast.copy_location(ast.Expr(call), statement), statement]
+
+
+def load_instead(codes: Mapping[str, CodeType]) -> None:
+    """From now on, imports of these files execute this code."""
+    read_code = SourceFileLoader.get_code
+
+    def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
+        return codes[self.path] if self.path in codes else read_code(self, fullname)
+
+    SourceFileLoader.get_code = get_code  # type: ignore[assignment]
+
+
 class LineTrace:
     """Notes which lines of some files each test executes; those of an import belong to no test ("")."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, texts: Mapping[Path, str]) -> None:
         self.current = ""
-        self.lines: dict[str, dict[str, set[int]]] = {str(path): {"": set()} for path in paths}
-        self._of_file = {str(ROOT / path): self.lines[str(path)] for path in paths}
+        self.lines: dict[str, dict[str, set[int]]] = {str(path): {"": set()} for path in texts}
+        setattr(builtins, NOTE, self.note)
+        load_instead({str(ROOT / path): noting(path, text) for path, text in texts.items()})
 
-    def trace(self, frame: FrameType, event: str, _argument: object) -> Callable[..., Any] | None:
-        lines = self._of_file.get(frame.f_code.co_filename)
-        if lines is None:
-            return None
-        if event in ("line", "call"):
-            lines.setdefault(self.current, set()).add(frame.f_lineno)
-        return self.trace
-
-    def start(self, test: str = "") -> None:
-        self.current = test
-        threading.settrace(self.trace)
-        sys.settrace(self.trace)
-
-    def stop(self) -> None:
-        sys.settrace(None)
-        threading.settrace(None)
+    def note(self, path: str, line: int) -> None:
+        self.lines[path].setdefault(self.current, set()).add(line)
 
 
 def run_forked(work: Callable[[], int], timeout: float | None = None) -> tuple[int | None, str]:
@@ -328,6 +348,10 @@ def limit_time(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, 10 * seconds)
 
 
+QUICK: list[str] = []
+"""More arguments of pytest."""
+
+
 def run_pytest(arguments: Sequence[str], plugins: Sequence[object] = ()) -> int:
     import pytest
 
@@ -335,7 +359,7 @@ def run_pytest(arguments: Sequence[str], plugins: Sequence[object] = ()) -> int:
     # only Hypothesis is loaded: importing the others takes a second for every mutant.
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     options = ["-q", "-x", "--no-header", "--assert=plain", "-p", "_hypothesis_pytestplugin", "--hypothesis-seed=0"]
-    return int(pytest.main([*options, *arguments], plugins=list(plugins)))
+    return int(pytest.main([*options, *QUICK, *arguments], plugins=list(plugins)))
 
 
 def preload() -> None:
@@ -377,14 +401,15 @@ def changed_codes(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType
     return pairs
 
 
-def code_key(code: CodeType) -> tuple[str, str, int]:
-    return code.co_filename, code.co_qualname, code.co_firstlineno
+def code_key(code: CodeType) -> tuple[object, ...]:
+    """The place of a function; of a lambda also the column, since a line may have several."""
+    column = list(code.co_positions())[-1] if code.co_name.startswith("<") else None
+    return code.co_filename, code.co_qualname, code.co_firstlineno, column
 
 
-def live_functions(paths: Sequence[Path]) -> dict[tuple[str, str, int], list[FunctionType]]:
+def live_functions(files: Container[str]) -> dict[tuple[object, ...], list[FunctionType]]:
     """The functions of some files that exist now, by the place of their code."""
-    files = {str(ROOT / path) for path in paths}
-    out: dict[tuple[str, str, int], list[FunctionType]] = {}
+    out: dict[tuple[object, ...], list[FunctionType]] = {}
     gc.unfreeze()
     for thing in gc.get_objects():
         if type(thing) is FunctionType and thing.__code__.co_filename in files:
@@ -404,8 +429,9 @@ class WarmRun:
     def __init__(self, mutants: Sequence[Mutant], answers: TextIO, until: float | None) -> None:
         self.mutants, self.answers, self.until = mutants, answers, until
         self.paths = sorted({m.path for m in mutants})
-        self.trace = LineTrace(self.paths)
-        self.trace.start()
+        self.texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in self.paths}
+        self.codes = {path: compile(text, str(ROOT / path), "exec", dont_inherit=True) for path, text in self.texts.items()}
+        self.trace = LineTrace(self.texts)
         self.failure = ""
         self.kills: dict[str, int] = {}
         self.sound: dict[str, bool] = {}
@@ -417,7 +443,6 @@ class WarmRun:
 
     def pytest_runtestloop(self, session: Any) -> bool:
         """Instead of pytest's own loop."""
-        self.trace.stop()
         if session.testsfailed:
             return True
         self.session, self.items = session, {item.nodeid: item for item in session.items}
@@ -427,13 +452,14 @@ class WarmRun:
         if facts is None:
             session.testsfailed = 1
             return True
-        self.lines = {path: {test: set(numbers) for test, numbers in of.items()} for path, of in facts["lines"].items()}
         self.seconds: dict[str, float] = facts["seconds"]
         self.import_modules(facts["modules"])
-        self.functions = live_functions(self.paths)
-        self.texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in self.paths}
+        self.lines = {path: {test: set(numbers) for test, numbers in of.items()} for path, of in facts["lines"].items()}
+        for path, lines in self.trace.lines.items():
+            self.lines[path][""] |= lines[""]
+        self.functions = live_functions({str(ROOT / path) for path in self.paths})
+        self.forget_lines()
         self.statements = {path: statement_lines(text) for path, text in self.texts.items()}
-        self.codes = {path: compile(text, str(ROOT / path), "exec", dont_inherit=True) for path, text in self.texts.items()}
         for number, mutant in enumerate(self.mutants):
             if self.until is not None and time.monotonic() > self.until:
                 break
@@ -465,9 +491,8 @@ class WarmRun:
                 seconds = {}
                 for item, following in itertools.zip_longest(self.session.items, self.session.items[1:]):
                     start = time.process_time()
-                    self.trace.start(item.nodeid)
+                    self.trace.current = item.nodeid
                     self.run_item(item, following)
-                    self.trace.stop()
                     seconds[item.nodeid] = time.process_time() - start
                     if self.session.testsfailed:
                         print(self.failure)
@@ -490,6 +515,14 @@ class WarmRun:
             if name not in sys.modules and not name.startswith("_"):
                 with contextlib.suppress(Exception):
                     importlib.import_module(name)
+
+    def forget_lines(self) -> None:
+        """Give all functions their own code back, which notes no lines."""
+        codes = list(self.codes.values())
+        for code in codes:  # grows
+            codes += nested_codes(code)
+            for function in self.functions.get(code_key(code), ()):
+                function.__code__ = code
 
     def run_item(self, item: Any, following: Any) -> None:
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -613,12 +646,7 @@ def is_killed(mutant: Mutant, text: str, tests: Sequence[str], timeout: float) -
     file, source = str(ROOT / mutant.path), mutant.source(text)
 
     def work() -> int:
-        read_code = SourceFileLoader.get_code
-
-        def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
-            return compile(source, file, "exec", dont_inherit=True) if self.path == file else read_code(self, fullname)
-
-        SourceFileLoader.get_code = get_code  # type: ignore[assignment]
+        load_instead({file: compile(source, file, "exec", dont_inherit=True)})
         return run_pytest(tests)
 
     return run_forked(work, timeout)[0] not in (0, 5)  # 5: no test was left to notice
@@ -754,9 +782,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=40, help="mutants per module (default 40)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, help="stop after this time")
+    parser.add_argument("--quick", action="store_true", help="leave out slow tests: a survivor may then be none")
     parser.add_argument("--update", action="store_true", help="remove killed mutants from tests/mutants-alive.txt")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     options = parser.parse_args(arguments)
+    QUICK.extend(["-m", "not slow"] if options.quick else [])
     os.chdir(ROOT)
     os.environ |= {"SHOAL_NO_NUMBA": "1", "PYTHONPATH": os.pathsep.join(filter(None, ["src", os.environ.get("PYTHONPATH")]))}
     sys.path.insert(0, str(ROOT / "src"))
