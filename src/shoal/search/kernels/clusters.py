@@ -298,44 +298,6 @@ def improve(
     return changed
 
 
-def _nearest_by_columns(
-    points: Codes, starts: Ints, ranges: Flags, price: Floats, records: Ints, alive: Ints, left: int, inside: Flags,
-    low: Codes, high: Codes, mass: float, cost: float,
-) -> int:  # fmt: skip
-    """What :func:`_nearest` finds, all points at once: numpy adds the same numbers in the same order."""
-    there = alive[:left]
-    total = np.full(left, cost)
-    for j in range(len(ranges)):
-        rises = ~inside[starts[j] : starts[j + 1]] * price[j]
-        if ranges[j]:
-            codes = np.arange(len(rises))
-            rises = price[j] * (np.maximum(codes - high[j], 0) + np.maximum(low[j] - codes, 0))
-        total += rises.take(points[:, j].take(there))
-    return int(there[np.argmin((mass + records.take(there)) * total - mass * cost)])
-
-
-def _host_by_columns(
-    x: int, skip: int, limit: float, points: Codes, groups: Codes, offsets: Ints, price: Floats, records: Ints,
-    first: Ints, levels: Ints, mass: Floats, cost: Floats,
-) -> tuple[int, float]:  # fmt: skip
-    """What :func:`_host` finds, all clusters at once."""
-    own = float(records[x])
-    hosts = np.flatnonzero((mass != 0.0) & (own * cost < limit) & (np.arange(len(first)) != skip))
-    total = cost[hosts]
-    for j, (level, code) in enumerate(zip(levels[hosts].T, points[first[hosts]].T, strict=True)):
-        lower = offsets[j, level] + code
-        level = level.copy()
-        while len(apart := np.flatnonzero(groups[offsets[j, level] + code] != groups[offsets[j, level] + points[x, j]])):
-            level[apart] += 1
-        total += price[offsets[j, level] + code] - price[lower]
-    rises = (mass[hosts] + own) * total - mass[hosts] * cost[hosts]
-    best, chosen = limit, -1
-    for b, rise in zip(hosts.tolist(), rises.tolist(), strict=True):
-        if own * cost[b] < best and rise < best:
-            best, chosen = rise, b
-    return chosen, best
-
-
 def settle_by_columns(
     label: Ints, points: Codes, groups: Codes, offsets: Ints, price: Floats, records: Ints, sizes: Ints,
     first: Ints, levels: Ints, mass: Floats, members: Ints, cost: Floats,
@@ -363,5 +325,96 @@ def settle_by_columns(
 
 FEW = up_to(384)
 """Fewer points than these go by numpy, in less time than numba is loaded. In plain Python the loops take 60 times as long."""
-gather_few = plain(gather_members, _nearest=_nearest_by_columns, _widen=plain(_widen), _drop=plain(_drop))
-improve_few = plain(improve, _host=_host_by_columns, _admit=plain(_admit))
+
+
+def gather_few(
+    points: Codes, starts: Ints, ranges: Flags, price: Floats, records: Ints, sizes: Ints, k: int, order: Ints, label: Ints,
+    base: int,
+) -> int:  # fmt: skip
+    """What :func:`gather_members` finds, all points at once: numpy adds the same numbers in the same order.
+
+    The points that are left stand first in ``codes``, ``own`` and ``rises``: what each value of theirs would add to the cost.
+    """
+    left, cluster, ranged = len(points), base, np.flatnonzero(ranges).tolist()
+    alive, codes, own = order.copy(), np.ascontiguousarray(points[order].T), records[order].astype(np.float64)
+    place = np.empty(left, dtype=np.int64)
+    place[order] = np.arange(left)
+    rises = np.empty(codes.shape)
+
+    def drop(at: int) -> int:
+        last = left - 1
+        place[alive[last]] = at
+        alive[at], codes[:, at], own[at], rises[:, at] = alive[last], codes[:, last], own[last], rises[:, last]
+        return last
+
+    for seed in order.tolist():
+        if label[seed] >= 0:
+            continue
+        label[seed], cost, mass, members = cluster, 0.0, float(records[seed]), int(sizes[seed])
+        left = drop(int(place[seed]))
+        np.multiply(codes[:, :left] != points[seed, :, None], price[:, None], out=rises[:, :left])
+        low, high = points[seed].copy(), points[seed].copy()
+        for j in ranged:
+            rises[j, :left] = price[j] * np.abs(codes[j, :left] - low[j])
+        while members < k and left > 0:
+            total = cost + rises[0, :left]
+            for rise in rises[1:, :left]:
+                total += rise
+            total *= mass + own[:left]
+            total -= mass * cost
+            at = int(total.argmin())
+            x, values, dearer = int(alive[at]), codes[:, at].copy(), rises[:, at].tolist()
+            for more in dearer:
+                cost += more
+            mass += float(own[at])
+            members += int(sizes[x])
+            label[x] = cluster
+            left = drop(at)
+            for j in ranged:
+                if dearer[j]:
+                    low[j], high[j], mine = min(low[j], values[j]), max(high[j], values[j]), codes[j, :left]
+                    rises[j, :left] = price[j] * (np.maximum(mine - high[j], 0) + np.maximum(low[j] - mine, 0))
+                values[j] = -1
+            rises[:, :left] *= codes[:, :left] != values[:, None]
+        cluster += 1
+    return cluster
+
+
+def improve_few(
+    label: Ints, points: Codes, groups: Codes, offsets: Ints, price: Floats, records: Ints, sizes: Ints, k: int,
+    first: Ints, levels: Ints, mass: Floats, members: Ints, cost: Floats, order: Ints, begin: Ints, inside: Ints,
+) -> int:  # fmt: skip
+    """What :func:`improve` finds, all clusters at once. The ``groups`` of two points differ at the levels below their lowest
+    common ancestor: so many levels must a cluster be raised to."""
+    at_levels = groups[offsets + points[:, :, None]]
+    mine, codes, row = at_levels[first], points[first], np.arange(points.shape[1])
+    paid = price[offsets[row, levels] + codes]
+
+    def host(x: int, skip: int, limit: float, *_: object) -> tuple[int, float]:
+        own = float(records[x])
+        least = own * cost
+        might = (mass != 0.0) & (least < limit)
+        might[skip] = False
+        hosts = np.flatnonzero(might)
+        level = np.maximum(levels[hosts], (mine[hosts] != at_levels[x]).sum(axis=2))
+        total = np.empty((len(row) + 1, len(hosts)))
+        total[0], total[1:] = cost[hosts], (price[offsets[row, level] + codes[hosts]] - paid[hosts]).T
+        rises = (mass[hosts] + own) * np.add.accumulate(total)[-1] - mass[hosts] * cost[hosts]
+        best, chosen = limit, -1
+        near = np.flatnonzero(rises < limit)
+        for b, rise in zip(hosts[near].tolist(), rises[near].tolist(), strict=True):
+            if least[b] < best and rise < best:
+                best, chosen = rise, b
+        return chosen, best
+
+    def admit(x: int, b: int, *_: object) -> None:
+        levels[b] = np.maximum(levels[b], (mine[b] != at_levels[x]).sum(axis=1))
+        paid[b] = price[offsets[row, levels[b]] + codes[b]]
+        cost[b] = np.add.accumulate(paid[b])[-1]
+        mass[b] += records[x]
+        members[b] += sizes[x]
+
+    swept = plain(improve, _host=host, _admit=admit)
+    return swept(
+        label, points, groups, offsets, price, records, sizes, k, first, levels, mass, members, cost, order, begin, inside
+    )

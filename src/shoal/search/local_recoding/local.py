@@ -32,7 +32,16 @@ from shoal.search.local_recoding.cluster import gather, join_failing, prices, ru
 from shoal.search.local_recoding.cover import cover, polish
 from shoal.search.local_recoding.leave_out import leave_out
 from shoal.search.local_recoding.mondrian import mondrian
-from shoal.search.local_recoding.published import CellKind, Labels, Published, cell_kinds, make_trees, publish, published_table
+from shoal.search.local_recoding.published import (
+    CellKind,
+    Labels,
+    Published,
+    Trees,
+    cell_kinds,
+    make_trees,
+    publish,
+    published_table,
+)
 from shoal.search.problem.checks import Checks, build_checks, table_holds
 from shoal.search.problem.column import Column, Pairs
 from shoal.search.problem.control import CancelSignal, Control
@@ -256,7 +265,7 @@ def _partition(run: Run, method: str, sets: tuple[CellKind, ...]) -> IntArray:
         label = gather(problem, sets, price, checks.least, control, run.block)
         return _with_company(run, join_failing(evaluator, label, sets, price, control, run.block))
     trees = make_trees(problem, run.weights, run.capped)
-    label = cover(evaluator, trees, control)
+    label = _covered(run, trees)
     alone = np.flatnonzero(label < 0)
     label[alone] = label.max(initial=-1) + 1
     if control.stop():
@@ -268,6 +277,18 @@ def _partition(run: Run, method: str, sets: tuple[CellKind, ...]) -> IntArray:
         sizes = problem.measures[problem.members_at, : problem.n_base]
         label = polish(trees, label, records, sizes, checks.least, control)
     return _with_company(run, label)
+
+
+def _covered(run: Run, trees: Trees) -> IntArray:
+    """The clusters of ``cover``, which are the same for cells of any kind. What was stopped is not kept."""
+    key = (run.asked.requirements, "covered", ())
+    if key in run.known:
+        run.control.begin()
+        return run.known[key].copy()
+    label = cover(run.evaluator, trees, run.control)
+    if not run.control.reason:
+        run.known[key] = label.copy()
+    return label
 
 
 def _with_company(run: Run, label: IntArray) -> IntArray:

@@ -194,10 +194,12 @@ def _publish_nodes(column: Column, codes: npt.NDArray[np.int32], clusters: IntAr
         level_of[alike] = level
         covered[alike] = column.covered[level, first[alike]]
 
-    nodes, node_of = np.unique(np.stack([level_of, first]), axis=1, return_inverse=True)
-    names = [SUPPRESSED if level < 0 else _node_label(column, level, code) for level, code in nodes.T.tolist()]
+    keys = (level_of + 1) * len(column.leaves) + first
+    nodes, at_first, node_of = np.unique(keys, return_index=True, return_inverse=True)
+    pairs = zip(*(part.tolist() for part in np.divmod(nodes, len(column.leaves))), strict=True)
+    names = [_node_label(column, level - 1, code) if level else SUPPRESSED for level, code in pairs]
     widest: dict[str | None, float] = {}
-    for name, wide in zip(names, covered[np.unique(node_of, return_index=True)[1]].tolist(), strict=True):
+    for name, wide in zip(names, covered[at_first].tolist(), strict=True):
         widest[name] = max(wide, widest.get(name, 0.0))  # a label of two levels says no more than the wider of both
     covered = np.array([widest[name] for name in names])[node_of]
     return Published(covered, lambda: (names, node_of.astype(np.int64)))
