@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections import Counter, defaultdict
 from itertools import combinations
 from pathlib import Path
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.cli import main
 from shoal.engines.open import open as opened
 from shoal.errors import UsageError
 from shoal.release.events import groups, uses
@@ -135,12 +137,90 @@ def test_what_is_chosen_from_all_records_is_not_divided(divided: None, rules: di
         assert not groups.in_groups(table, Policy.of(policy(require)))
     for require in ("known[1]>=3", "length[1]>=3", "unicity[2]<=0.5"):
         assert groups.in_groups(table, Policy.of(policy(require)))
+    for more, divides in (("alpha[purpose]<=0.5", True), ("distinct[purpose]>=2", True), ("t[purpose, equal]<=0.5", False)):
+        asked = Policy.of({**policy(), "require": ["known[1]>=3", more], "roles": {"rest": "drop", "sensitive": ["purpose"]}})
+        assert groups.in_groups(opened(with_purpose(2)), asked) is divides
 
 
-@pytest.mark.parametrize("require", ["length[1]>=3", "unicity[2]<=0.6"])
-def test_other_requirements_hold_in_the_whole(divided: None, tmp_path: Path, require: str) -> None:
-    shoal.anonymize(trips(2), policy(require, most_records=[5])).write(tmp_path / "out")
+def with_purpose(seed: int) -> pa.Table:
+    table = trips(seed, 2000, 250)
+    rng = np.random.default_rng(seed)
+    who = {c: int(rng.integers(4)) for c in dict.fromkeys(table["card"].to_pylist())}
+    drawn = [(who[c] if rng.random() < 0.8 else int(rng.integers(4))) for c in table["card"].to_pylist()]
+    return table.append_column("purpose", pa.array([None if p == 3 else f"P{p}" for p in drawn]))
+
+
+def counted(hidden: dict[str, list[Any]], require: str, n: int) -> float:
+    """What a requirement limits, over the whole table: every set of up to n points of every trace, and the traces that fit it."""
+    points: dict[int, set[Any]] = defaultdict(set)
+    values: dict[int, set[Any]] = defaultdict(set)
+    person: dict[int, int] = {}
+    named = list(zip(*(column for name, column in hidden.items() if name.startswith("point")), strict=True))
+    value = hidden.get("value purpose", [None] * len(named))
+    for trace, who, point, v in zip(hidden["trace"], hidden["person"], named, value, strict=True):
+        points[trace].add(point)
+        values[trace].add(v)
+        person[trace] = who
+    have: dict[Any, list[int]] = defaultdict(list)
+    for trace, own in points.items():
+        for s in range(1, n + 1):
+            for known in combinations(sorted(own, key=str), s):
+                have[known].append(trace)
+    if require.startswith("unicity"):
+        alone = []
+        for own in points.values():
+            sets = list(combinations(sorted(own, key=str), min(n, len(own))))
+            alone.append(sum(len({person[t] for t in have[known]}) == 1 for known in sets) / len(sets))
+        return sum(alone) / len(alone)
+    if require.startswith("alpha"):
+        return max(
+            max([sum(v in values[t] for t in fits) / len(fits) for v in {v for t in fits for v in values[t]} - {None}], default=0)
+            for fits in have.values()
+        )
+    if require.startswith("distinct"):
+        return min(len({v for t in fits for v in values[t]}) for fits in have.values())
+    lowest = len(points)
+    for fits in have.values():
+        for length in {len(points[t]) for t in fits}:
+            people = Counter(person[t] for t in fits if len(points[t]) == length)
+            lowest = min(lowest, people.total() // max(people.values()))
+    return lowest
+
+
+@pytest.mark.parametrize("renew", ["never", "as needed"])
+@pytest.mark.parametrize(
+    ("require", "n", "limit"),
+    [
+        (["length[2]>=3"], 2, 3),
+        (["unicity[2]<=0.4"], 2, 0.4),
+        (["alpha[purpose]<=0.6", "known[2]>=3"], 2, 0.6),
+        (["distinct[purpose]>=4", "known[2]>=2"], 2, 4),
+        (["alpha[purpose]<=0.7", "length[1]>=2"], 1, 0.7),
+    ],
+)
+def test_other_requirements_hold_in_the_whole(
+    divided: None, tmp_path: Path, require: list[str], n: int, limit: float, renew: str
+) -> None:
+    """Counted in the whole by listing every set: what the certificate states, and within the limit."""
+    if renew == "as needed" and require[0].startswith("unicity"):
+        pytest.skip("nothing is split for unicity alone")
+    about = any("purpose" in r for r in require)
+    asked = policy(renew=[renew], most_records=[5], suppress=0.9)
+    asked |= {"require": require, "roles": {"rest": "drop", **({"sensitive": ["purpose"]} if about else {})}}
+    made = shoal.anonymize(with_purpose(2), asked, format="parquet")
+    made.write(tmp_path / "out")
+    c = made.certificate
+    assert (c.cost.groups or 0) > 2
     assert shoal.verify(tmp_path / "out").ok
+    hidden = pq.read_table(made._decision.folder / groups.PRIVATE).to_pydict()  # type: ignore[union-attr]
+    found = counted(hidden, require[0], n)
+    assert found <= limit if "<=" in require[0] else found >= limit
+    kind = require[0].split("[")[0]
+    stated = c.judged_by.alone["2"] if kind == "unicity" else next(x for n, x in c.judged_by.further.items() if kind in n)
+    assert stated == pytest.approx(found)
+    if about:
+        shown = pq.read_table(tmp_path / "out" / "data.parquet")
+        assert Counter(shown["purpose"].to_pylist()) == Counter(hidden["value purpose"])
 
 
 def test_a_plan_that_does_not_do_for_a_group_is_not_taken(divided: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,16 +284,31 @@ def test_flows_of_one_group_are_the_flows_of_the_whole(tmp_path: Path, seed: int
     assert [u.error for u in sums.uses()] == [u.error for u in uses.uses_of(events, found, flows) if u.name.startswith("flows")]
 
 
-@pytest.mark.parametrize("asked", [{"previous": True}, {"ledger": True}])
-def test_what_is_not_compared_is_refused(divided: None, tmp_path: Path, asked: dict[str, Any]) -> None:
-    made = shoal.anonymize(trips(2), policy())
-    if "ledger" in asked:
-        with pytest.raises(UsageError, match="ledger"):
-            made._published()
-        return
-    made.write(tmp_path / "out")
+def test_an_earlier_release_is_refused_before_anything_is_read(
+    divided: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shoal.anonymize(trips(2), policy()).write(tmp_path / "out")
+    monkeypatch.setattr(groups.Groups, "_dealt", lambda *_: pytest.fail("the records were read"))
     with pytest.raises(UsageError, match="earlier release"):
         shoal.anonymize(trips(2), policy(), previous=[tmp_path / "out"])
+
+
+def test_the_command_keeps_a_release_in_groups_out_of_the_ledger(divided: None, tmp_path: Path) -> None:
+    """The ledger is asked by default: what cannot be compared is not an error."""
+    pq.write_table(trips(2), tmp_path / "trips.parquet")
+    (tmp_path / "policy.yml").write_text(json.dumps(policy()))
+    words = [
+        "anonymize",
+        str(tmp_path / "trips.parquet"),
+        "--policy",
+        str(tmp_path / "policy.yml"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert not stop.value.code
+    assert shoal.verify(tmp_path / "out").ok
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])

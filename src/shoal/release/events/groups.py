@@ -25,14 +25,14 @@ from shoal.model.attack import AttackResult
 from shoal.model.certificate.events import Before, EventCost, EventData, EventSteps, EventUse
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import Progress, silent
-from shoal.model.requirement import KnownLength, KnownRecords, Unicity
+from shoal.model.requirement import AlphaK, DistinctDiversity, KnownLength, KnownRecords, Unicity
 from shoal.release.events.attacks import published_attacks, run_attacks
 from shoal.release.events.contents import before_of_traces, cost_of, steps_of
 from shoal.release.events.decided import people_in
 from shoal.release.events.group_flows import GroupFlows
 from shoal.release.events.pieces import MOST_KEY, Pieces, dealt_by, drawn
 from shoal.release.events.plan_file import EventPlan, plan_of
-from shoal.release.events.publish import points_shown, published, write_table
+from shoal.release.events.publish import points_shown, published, with_shown, write_table
 from shoal.release.events.records import (
     EventTable,
     check_size,
@@ -66,10 +66,17 @@ ROWS = 500_000
 
 
 def divides(policy: Policy, rules: EventRules) -> bool:
-    """Whether groups of people can be released one by one: requirements on known records hold in the whole if they hold in each
-    group, and nothing is chosen from all records at once."""
-    asked = all(type(r) in (KnownRecords, KnownLength, Unicity) for r in policy.requirements)
-    whole = policy.sensitive or rules.hierarchy or rules.vault or rules.shift or rules.flows == ONLY or CUT in rules.place_levels
+    """Whether groups of people can be released one by one: the requirements hold in the whole if they hold in each group, and
+    nothing is chosen from all records at once.
+
+    Those who fit what is known in the whole are those who fit in any group. So people add up, nobody is in two groups, and a
+    share of the whole is a mean of the shares of groups. Not so for ``near`` and ``absent``: what is known of a person of one
+    group may fit somebody's many pseudonyms in another group, where nobody knows just that, so that it is not counted there. Nor
+    for ``t``: the values of a group are compared with those of the group.
+    """
+    kinds = (KnownRecords, KnownLength, Unicity, AlphaK, DistinctDiversity)
+    asked = all(type(r) in kinds for r in policy.requirements)
+    whole = rules.hierarchy or rules.vault or rules.shift or rules.flows == ONLY or CUT in rules.place_levels
     return asked and bool(policy.requirements) and not whole
 
 
@@ -194,7 +201,7 @@ class Groups:
         import pyarrow.parquet as pq
 
         own = replace(policy, seed=int(np.random.default_rng([policy.seed, 5, g]).integers(1, 2**62)))
-        return events_of(self.table, own, pq.read_table(self.files[g]).combine_chunks(), 0)
+        return with_shown(events_of(self.table, own, pq.read_table(self.files[g]).combine_chunks(), 0))
 
     def _solved(self, g: int) -> tuple[EventTable, Found | None]:
         """A group and its plan of the chosen shape."""
@@ -226,7 +233,8 @@ class Groups:
                 used, which = np.unique(found.trace[index], return_inverse=True)
                 uses = uses_of(events, found, None, read)
                 self.parts.append(Part(cost_of(events, found), len(index), len(used), uses, np.bincount(np.bincount(which))))
-                more = {n: events.records[n].take(pa.array(index)).combine_chunks() for n in self.policy.insensitive}
+                names = (*self.policy.insensitive, *self.policy.sensitive)
+                more = {n: events.records[n].take(pa.array(index)).combine_chunks() for n in names}
                 keys = np.random.default_rng([self.policy.seed, 2, g]).integers(0, MOST_KEY, len(used))[which]
                 pieces.add(points_shown(events, found, index), more, people + events.problem.person[index], traces + which, keys)
                 self._keep_points(g, events, people)
@@ -275,7 +283,7 @@ class Groups:
         merged = self.folder / "merged.parquet"
         with ExitStack() as stack:
             writers: list[Any] = []
-            for both in self.pieces.merged(order, unit):
+            for both in self.pieces.merged(order, unit, self.policy.sensitive):
                 files = (merged, self.folder / PRIVATE)
                 writers = writers or [
                     stack.enter_context(pq.ParquetWriter(f, t.schema)) for f, t in zip(files, both, strict=True)
@@ -312,10 +320,9 @@ class Groups:
         give_back()
         return out
 
-    def shown(self) -> Published:
-        raise UsageError(
-            f"A release of more than {TOGETHER:,} records cannot be compared with a ledger.", hint="Release a part of the people."
-        )
+    def shown(self) -> Published | None:
+        """Nothing for the ledger: so many records are not compared with those of other releases."""
+        return None
 
     def uses(self) -> tuple[EventUse, ...]:
         """What the groups tell, added up: the error of the whole is at most this."""

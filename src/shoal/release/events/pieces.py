@@ -7,7 +7,7 @@ Keeps    only the seed tells in which group a person is, and the order of pseudo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -97,9 +97,9 @@ class Pieces:
                 self._writers[i] = self._stack.enter_context(pq.ParquetWriter(self.files[i], made.schema))
             self._writers[i].write_table(some)
 
-    def merged(self, order: list[str], unit: str | None) -> Iterator[tuple[Any, Any]]:
-        """The published records by their pseudonyms, a piece at a time, and who is behind them, in the same order. A pseudonym is
-        the place of its key among all keys."""
+    def merged(self, order: list[str], unit: str | None, values: Iterable[str] = ()) -> Iterator[tuple[Any, Any]]:
+        """The published records by their pseudonyms, a piece at a time, and who is behind them with these values, in the same
+        order. A pseudonym is the place of its key among all keys."""
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
@@ -117,5 +117,6 @@ class Pieces:
             made = pa.table({n: columns[n] for n in order})
             by = [*([unit] if unit else []), *(n for n in order if n != unit)]
             at = pc.sort_indices(made, sort_keys=[(n, "ascending") for n in by])
-            points = {f"point {i}": columns[n] for i, n in enumerate(self.points)}
+            points = {f"value {n}": columns[n] for n in values}
+            points |= {f"point {i}": columns[n] for i, n in enumerate(self.points)}
             yield made.take(at), pa.table({"trace": number, "person": read[PERSON], **points}).take(at)

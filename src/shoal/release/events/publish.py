@@ -18,6 +18,7 @@ from shoal.measures.events.traces import CALENDAR, CYCLES, EXACT, MONDAY, NONE, 
 from shoal.model.counts.classes import IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
+from shoal.model.requirement import InferredPlace, NearRecords
 from shoal.release.events.records import Column, EventTable
 from shoal.release.policy.events import ONLY
 from shoal.search.events.event_search import Found, label_texts
@@ -117,6 +118,13 @@ def shown_by(events: EventTable) -> Callable[[str, str], Shown]:
         return Shown(moment, dated, tuple(places), values)
 
     return shown
+
+
+def with_shown(events: EventTable) -> EventTable:
+    """The table with what the search must know of the published records, if a requirement is about it."""
+    if not any(r.sensitive is not None or isinstance(r, NearRecords | InferredPlace) for r in events.problem.asked):
+        return events
+    return replace(events, problem=replace(events.problem, shown=shown_by(events)))
 
 
 def shown_of(events: EventTable, found: Found) -> Shown:

@@ -22,13 +22,13 @@ from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
-from shoal.model.requirement import InferredPlace, NearRecords, Requirement
+from shoal.model.requirement import Requirement
 from shoal.release.certificate.database_table import check_target
 from shoal.release.events.contents import WrittenEvents, certificate_of, derive
 from shoal.release.events.decided import Together
 from shoal.release.events.groups import TOGETHER, Groups, in_groups
 from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with, with_choices_of
-from shoal.release.events.publish import shown_by, write_table
+from shoal.release.events.publish import with_shown, write_table
 from shoal.release.events.records import read_events
 from shoal.release.events.uses import FLOWS, earlier_flows, flows_only, with_flows
 from shoal.release.events.verify import facts_of_table
@@ -206,6 +206,9 @@ def decide_events(
         check_earlier(Path(earlier))
     progress(0.05, "reading the records")
     fixed = policy if plan is None else with_choices_of(policy, plan)
+    if output.earlier and in_groups(table, fixed):
+        hint = "Release a part of the people, or leave --previous out."
+        raise UsageError(f"more than {TOGETHER:,} records are not compared with an earlier release.", hint=hint)
     decided = _decided(table, fixed, None if plan is None else plan.most_records, progress)
     limit = policy.loss_limit
     if limit is not None and decided.loss > limit:
@@ -214,9 +217,6 @@ def decide_events(
             f"({decided.shape.words}).",
             hint="Raise allow: {loss: …}, allow more records to be left out, or ask for less.",
         )
-    if output.earlier and isinstance(decided, Groups):
-        hint = "Release a part of the people, or leave --previous out."
-        raise UsageError(f"more than {TOGETHER:,} records are not compared with an earlier release.", hint=hint)
     return EventRelease(decided, output, started)
 
 
@@ -227,10 +227,8 @@ def _decided(table: Table, policy: Policy, most: int | None, progress: Progress)
     """The plan that loses least, of all records or of groups of people; with so many records of a person at most, if given."""
     if in_groups(table, policy):
         return Groups(table, policy, progress, most=most)
-    events = read_events(table, policy)
+    events = with_shown(read_events(table, policy))
     problem = events.problem
-    if any(r.sensitive is not None or isinstance(r, NearRecords | InferredPlace) for r in problem.asked):
-        problem = replace(problem, shown=shown_by(events))
     if most is not None:
         problem = problem.with_shapes(tuple(s for s in problem.shapes if s.most == most))
     if events.rules.flows == ONLY:

@@ -169,7 +169,7 @@ def _facts_of_columns(
     for r in asked:
         if r.sensitive is not None:
             codes, distinct = values[list(sensitive).index(r.sensitive)]
-            further[r.name] = _sure(shown, most, r, _with_values(trace, codes, distinct))
+            further[r.name] = _sure(shown, most, r, *_with_values(trace, codes, distinct))
         elif isinstance(r, KnownLength):
             further[r.name] = _of_one_length(shown, r.records)
         elif isinstance(r, KnownAbsence):
@@ -236,10 +236,16 @@ def _once(in_order: Ints) -> Ints:
     return in_order[:kept]
 
 
-def _with_values(trace: Ints, codes: Ints, distinct: Any) -> set[tuple[int, Any]]:
-    """The distinct pairs of a trace and a value."""
-    plain, pairs = python_values(distinct), np.unique(trace.astype(np.int64) * len(distinct) + codes)
-    return {(pair // len(plain), plain[pair % len(plain)]) for pair in pairs.tolist()}
+def _with_values(trace: Ints, codes: Ints, distinct: Any) -> tuple[Ints, Ints, int]:
+    """The distinct pairs of a trace and a value, in the order of the traces; 0 is a missing value. And the number of values."""
+    numbers: dict[Any, int] = {None: 0}
+    number = np.array([numbers.setdefault(v, len(numbers)) for v in python_values(distinct)], dtype=np.int32)
+    pairs: Ints = trace.astype(np.int64)
+    pairs *= len(numbers)
+    pairs += number[codes]
+    pairs.sort()
+    traces, values = np.divmod(_once(pairs), len(numbers))
+    return traces, values, len(numbers)
 
 
 def _facts(records: int, shown: _Shown, known: int) -> EventFacts:
@@ -459,13 +465,12 @@ def _as_numbers(told: Sequence[Any], dated: bool) -> npt.NDArray[np.float64]:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _sure(shown: _Shown, records: int, asked: Requirement, found: set[tuple[int, Any]]) -> float:
+def _sure(shown: _Shown, records: int, asked: Requirement, trace: Ints, value: Ints, width: int) -> float:
     """What the traces with a set of up to so many points have of a sensitive column, each value once in a trace: the largest
     share of these traces that has one, the fewest values, or the largest distance from the values of all traces."""
-    numbers = {None: 0}
-    pairs = sorted((t, numbers.setdefault(v, len(numbers))) for t, v in found if not (v is None and asked.kind == "alpha"))
-    trace, value = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    first, width = np.searchsorted(trace, np.arange(len(shown.whose) + 1)), len(numbers)
+    if asked.kind == "alpha":
+        trace, value = trace[value > 0], value[value > 0]
+    first = np.searchsorted(trace, np.arange(len(shown.whose) + 1))
     whole = np.bincount(value, minlength=width) / max(1, len(value))
     worst = [0.0] if asked.sign == "<=" else [float(width)]
     for s in range(1, records + 1):
