@@ -433,3 +433,43 @@ def test_a_second_table_below_the_first_is_asked_about(tmp_path: Path, empty: st
 def test_records_below_a_blank_line_are_not_another_table(tmp_path: Path, below: list[str]) -> None:
     rows, _ = read(csv(tmp_path, HEAD, *BODY, "", *below))
     assert len(rows) >= len(BODY) + 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        (["ward,beds,staff", "Total,60,90", "A,10,20", "B,20,30", "C,30,40"], 3),
+        (["ward,beds,staff", "A,10,20", "Subtotal,10,20", "B,20,30", "C,30,40"], 3),
+        (["place,party,votes", *(f"{i // 2},{'xy'[i % 2]},{i}" for i in range(60)), "Total,x,870", "Total,y,900", "31,x,4"], 61),
+    ],
+)
+def test_totals_that_are_filled_like_records_are_asked_about_anywhere(tmp_path: Path, lines: list[str], left: int) -> None:
+    lines = [lines[0], *(line if line[0].isalpha() else f"p{line}" for line in lines[1:])]
+    file = csv(tmp_path, *lines)
+    with pytest.raises(UnreadableError, match="labelled as a total"):
+        read(file)
+    assert len(read(file, totals="keep")[0]) == len(lines) - 1
+    rows, source = read(file, totals="set-aside")
+    assert (len(rows), source["set_aside"]) == (left, {"totals": len(lines) - 1 - left})
+
+
+def test_a_code_of_a_state_is_not_a_label_of_totals(tmp_path: Path) -> None:
+    assert len(read(csv(tmp_path, "state,people", "MS,3", "SD,2", "TX,9"))[0]) == 3
+
+
+@pytest.mark.parametrize("line", [",,spans,,,", "-,-,spans,-,-,gulden", ",,,,,gulden"])
+def test_units_that_no_list_knows_are_asked_about(tmp_path: Path, line: str) -> None:
+    with pytest.raises(UnreadableError, match="units=set-aside"):
+        read(csv(tmp_path, HEAD, line, *BODY))
+
+
+def test_names_below_numbers_from_zero_are_the_names(tmp_path: Path) -> None:
+    rows, source = read(csv(tmp_path, ",".join(map(str, range(HEAD.count(",") + 1))), HEAD, *BODY))
+    assert (len(rows), "age" in rows[0]) == (4, True)
+    assert len(read(csv(tmp_path, "a,b,c", "0,1,2", "x,1,2", "y,3,4"))[0]) == 3, "a record"
+
+
+def test_a_table_of_which_most_columns_have_no_name_is_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableError, match="do not stand in one row"):
+        read(csv(tmp_path, "ward,,", "A,,", ",B,", ",,C", ",,D"))
+    assert len(read(csv(tmp_path, ",age,sex", "1,3,f", "2,4,m"))[0]) == 2

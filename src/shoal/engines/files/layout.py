@@ -54,6 +54,8 @@ _NOTE = re.compile(
     r"\(?[a-z]\) |\(?\d\) |[¹²³⁴⁵⁶⁷⁸⁹]",
     re.IGNORECASE,
 )
+LONGEST_CODE = 3
+"""Latin letters of a code at most."""
 MOST_ABOVE = 60
 """Rows above the names at most."""
 
@@ -63,7 +65,7 @@ class Layout:
     """What of the rows below the names is not a record.
 
     ``units``: the first one holds units. ``totals``: some hold totals, which :func:`is_totals` knows by ``numeric`` (columns of
-    numbers) and ``usual`` (filled cells of a record). ``last``: rows by their place from the end (−1: the last that is not blank)
+    numbers) and ``usual`` (filled cells of a record), or by a label in the columns ``labels``. ``last``: rows by their place from the end (−1: the last that is not blank)
     and their sort. ``doubtful``: sorts of rows that may be records, with their places. ``again``: the names, where they stand
     again among the records, as in files that were put together. ``rules``: some rows are lines of dashes. ``groups``: rows that
     have one text, in the first filled column, are headings of groups.
@@ -78,6 +80,7 @@ class Layout:
     doubtful: Mapping[str, Sequence[int]] = field(default_factory=dict)
     numeric: tuple[bool, ...] = ()
     usual: int = 0
+    labels: tuple[int, ...] = ()
 
     def asking(self, sorts: Iterable[str]) -> Layout:
         """The same with questions about the shape of the table, which come first."""
@@ -117,7 +120,9 @@ class Layout:
             return "notes"
         if self.groups and _heads_group(row):
             return "groups"
-        return "totals" if self.totals and is_totals(row, self.numeric, self.usual) else ""
+        if self.totals and (is_totals(row, self.numeric, self.usual) or _labelled(row, self.labels)):
+            return "totals"
+        return ""
 
 
 def text_of(cell: Any) -> str:
@@ -159,14 +164,14 @@ def names_at(rows: Sequence[Row]) -> int:
     return 0
 
 
-def numbers_columns(row: Row) -> bool:
-    """Whether the cells of a row number the columns, as above the names of official tables.
+def numbers_columns(row: Row, starts: Sequence[int] = (0, 1)) -> bool:
+    """Whether the cells of a row number the columns, as above the names of official tables, or from 0 as some programs do.
 
-    >>> [numbers_columns(r) for r in (["1", "2", "3"], [1.0, 2.0, 3.0, 4.0], [1, 2], [1, 3, 2], [2, 3, 4])]
+    >>> [numbers_columns(r) for r in (["1", "2", "3"], [0.0, 1.0, 2.0, 3.0], [1, 2], [1, 3, 2], [2, 3, 4])]
     [True, True, False, False, False]
     """
     texts = [text_of(c).strip("()").removesuffix(".0") for c in row]
-    return len(texts) > 2 and texts == [str(i) for i in range(1, len(texts) + 1)]
+    return len(texts) > 2 and any(texts == [str(i) for i in range(n, len(texts) + n)] for n in starts)
 
 
 def _like_names(row: Row, width: int) -> bool:
@@ -262,13 +267,36 @@ def lay_out(body: Sequence[Row], tail: Sequence[Row], width: int, *, whole: bool
                 doubtful["totals"] = (place,)
         elif notes := _may_be_notes(below, numeric, usual, width):
             doubtful["notes"] = range(place, place - notes, -1)
-    return Layout(units, totals, rules, False, again, last, doubtful, tuple(numeric), usual)
+    judged = tuple(rest[-1]) if rest else ()
+    labels = tuple(i for i in range(min(2, width)) if _labels_totals([r for r in rows if tuple(r) != judged], i, numeric, usual))
+    if labels:
+        doubtful.setdefault("totals", ())
+    return Layout(units, totals, rules, False, again, last, doubtful, tuple(numeric), usual, labels)
+
+
+def _labelled(row: Row, columns: Sequence[int]) -> bool:
+    """Whether one of these cells is the label of totals. Short words are also codes: SD is South Dakota."""
+    texts = [text_of(row[i]) for i in columns if len(row) > i]
+    return any((len(t) > LONGEST_CODE or not t.isascii()) and is_totals_word(t) for t in texts)
+
+
+def _labels_totals(rows: Sequence[Row], i: int, numeric: Sequence[bool], usual: int) -> bool:
+    """Whether a column of texts has labels of totals, in rows that are filled like records.
+
+    It is the only word of its row, or recurs: in more than a tenth of the rows it is a category.
+    """
+    if numeric[i] or not any(numeric):
+        return False
+    words = {t for t in {text_of(r[i]) for r in rows if len(r) > i} if _labelled([t], [0])}
+    held = [r for r in rows if words and len(r) > i and text_of(r[i]) in words and any(map(is_amount, r))]
+    alone = sum(sum(not is_amount(t) for t in filled(r)) == 1 for r in held if not is_totals(r, numeric, usual))
+    return 0 < alone <= max(1, len(rows) // 10) or 1 < len(held) <= len(rows) // 10
 
 
 def _units(body: Sequence[Row], numeric: Sequence[bool]) -> tuple[bool, dict[str, Sequence[int]]]:
     """Whether the first row holds units, or numbers the columns, and whether it may."""
     first = body[0]
-    if numbers_columns(first) and not all(numeric):
+    if numbers_columns(first, [1]) and not all(numeric):
         return True, {}
     if len(first) != len(numeric) or len(body) < 2 or any(is_amount(c) for c in first):
         return False, {}
@@ -276,8 +304,9 @@ def _units(body: Sequence[Row], numeric: Sequence[bool]) -> tuple[bool, dict[str
     over_numbers = [c for c, is_numeric in zip(cells, numeric, strict=True) if is_numeric]
     if any(_is_unit(c) and (len(c) > 1 or c in "%$€£¥") for c in over_numbers) and all(c in DASHES or _is_unit(c) for c in cells):
         return True, {}
-    words = [c for c in over_numbers if c and c not in MISSING_WORDS]
-    return False, {"units": ()} if len(words) == len(over_numbers) > 1 else {}
+    words = [c for c in over_numbers if c not in DASHES | MISSING_WORDS]
+    apart = bool(words) and sum(c in DASHES for c in cells) + len(words) == len(cells) > 2
+    return False, {"units": ()} if apart or len(words) == len(over_numbers) > 1 else {}
 
 
 def _is_unit(text: str) -> bool:
@@ -464,7 +493,7 @@ _SETTLED_BY = {"transposed": "tables", "heading": "header"}
 """Options that settle questions of another name."""
 QUESTIONS = {
     "heading": "the names of {table} do not stand in one row.",
-    "totals": "the last row of {table} is labelled as a total, but is filled like a record.",
+    "totals": "a row of {table} is labelled as a total, but is filled like a record.",
     "units": "the first row of {table} has words above columns of numbers: units or labels, or a record.",
     "notes": "the last rows of {table} have few filled cells: notes, or records.",
     "groups": "a row of {table} has one text only: the heading of a group of records, or a record.",

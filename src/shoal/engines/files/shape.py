@@ -45,6 +45,9 @@ def strange_shape(names: Row, body: Sequence[Row], tail: Sequence[Row], over: Se
         return "tables"
     if numbered_only(names) and body and names_below(body):
         return "heading"
+    bare = [n for n, name in enumerate(names) if not text_of(name) and any(len(r) > n and text_of(r[n]) for r in body)]
+    if len(bare) > max(1, len(names) // 2):
+        return "heading"
     alike = max(Counter(filled(names)).values(), default=0)
     parts = any(len(filled(r)) > 1 for r in over) or (bool(body) and not any(map(is_amount, body[0])))
     if alike > 2 and 2 * alike >= len(filled(names)) and parts:
