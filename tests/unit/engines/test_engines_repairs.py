@@ -464,7 +464,7 @@ def test_units_that_no_list_knows_are_asked_about(tmp_path: Path, line: str) -> 
 
 
 def test_names_below_numbers_from_zero_are_the_names(tmp_path: Path) -> None:
-    rows, source = read(csv(tmp_path, ",".join(map(str, range(HEAD.count(",") + 1))), HEAD, *BODY))
+    rows, _ = read(csv(tmp_path, ",".join(map(str, range(HEAD.count(",") + 1))), HEAD, *BODY))
     assert (len(rows), "age" in rows[0]) == (4, True)
     assert len(read(csv(tmp_path, "a,b,c", "0,1,2", "x,1,2", "y,3,4"))[0]) == 3, "a record"
 

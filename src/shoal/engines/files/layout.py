@@ -65,10 +65,10 @@ class Layout:
     """What of the rows below the names is not a record.
 
     ``units``: the first one holds units. ``totals``: some hold totals, which :func:`is_totals` knows by ``numeric`` (columns of
-    numbers) and ``usual`` (filled cells of a record), or by a label in the columns ``labels``. ``last``: rows by their place from the end (−1: the last that is not blank)
-    and their sort. ``doubtful``: sorts of rows that may be records, with their places. ``again``: the names, where they stand
-    again among the records, as in files that were put together. ``rules``: some rows are lines of dashes. ``groups``: rows that
-    have one text, in the first filled column, are headings of groups.
+    numbers) and ``usual`` (filled cells of a record), or by a label in the columns ``labels``. ``last``: rows by their place
+    from the end (−1: the last that is not blank) and their sort. ``doubtful``: sorts of rows that may be records, with their
+    places. ``again``: the names, where they stand again among the records, as in files that were put together. ``rules``: some
+    rows are lines of dashes. ``groups``: rows that have one text, in the first filled column, are headings of groups.
     """
 
     units: bool = False
