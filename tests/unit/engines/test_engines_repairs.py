@@ -473,3 +473,9 @@ def test_a_table_of_which_most_columns_have_no_name_is_asked_about(tmp_path: Pat
     with pytest.raises(UnreadableError, match="do not stand in one row"):
         read(csv(tmp_path, "ward,,", "A,,", ",B,", ",,C", ",,D"))
     assert len(read(csv(tmp_path, ",age,sex", "1,3,f", "2,4,m"))[0]) == 2
+
+
+def test_a_first_record_without_values_is_no_heading_if_its_name_recurs(tmp_path: Path) -> None:
+    assert len(read(csv(tmp_path, HEAD, "Anna,,,,,", *BODY))[0]) == 5
+    with pytest.raises(UnreadableError, match="groups=set-aside"):
+        read(csv(tmp_path, HEAD, "Mia,,,,,", *BODY))

@@ -402,7 +402,14 @@ def test_a_plan_for_all_columns_or_none_tries_no_other(monkeypatch: pytest.Monke
     assert len(found.left_out) == 1
 
 
-@pytest.mark.parametrize(("where", "words"), [("local_recoding", "one level per column, loss "), ("_one_level", "No plan")])
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("release.plan.decide.local_recoding", "one level per column, loss "),
+        ("release.plan.decide._one_level", "No plan"),
+        ("search.full_domain.lazy_search.exchange", "one level per column, loss "),
+    ],
+)
 def test_a_release_that_is_stopped_names_the_best_plan_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], where: str, words: str
 ) -> None:
@@ -410,7 +417,8 @@ def test_a_release_that_is_stopped_names_the_best_plan_and_writes_nothing(
         raise KeyboardInterrupt
 
     pq.write_table(people(1000, 3), tmp_path / "t.parquet")
-    monkeypatch.setattr(f"shoal.release.plan.decide.{where}", stopped)
+    monkeypatch.setattr(f"shoal.{where}", stopped)
+    monkeypatch.setattr("shoal.search.full_domain.lattice.LISTED", 0)
     options = ["--quasi", "age,sex,town", "--rest", "drop", "--k", "5", "--out", str(tmp_path / "out")]
     with pytest.raises(SystemExit) as ended:
         main(["anonymize", str(tmp_path / "t.parquet"), *options])

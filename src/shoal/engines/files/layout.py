@@ -248,7 +248,8 @@ def lay_out(body: Sequence[Row], tail: Sequence[Row], width: int, *, whole: bool
     sizes = sorted(len(filled(r)) for r in body[:200])
     usual = sizes[len(sizes) // 2]
     units, doubtful = _units(body, numeric)
-    if usual > 2 and (_heads_group(body[0]) or (not again and _heads_inside(body, usual))):
+    first_heads = _heads_group(body[0]) and not any(r and text_of(r[0]) == text_of(body[0][0]) for r in body[1:])
+    if usual > 2 and (first_heads or (not again and _heads_inside(body, usual))):
         doubtful["groups"] = ()
     last, below = _notes_below(tail, width)
     rest = [r for r in below if filled(r)]

@@ -60,10 +60,13 @@ class StoppedSearchError(KeyboardInterrupt):
     """The search was interrupted; ``best`` is the plan that loses least of those known by then."""
 
     def __init__(self, best: Decision, method: str) -> None:
-        levels = ", ".join(f"{column} {level}" for column, level in best.levels.items())
-        at = f" (levels: {levels})" if method == "lattice" else ""
-        super().__init__(f"Best plan so far: {METHODS.get(method, method)}, loss {written(best.loss, 3)} of 1{at}.")
+        super().__init__(_best_so_far(method, best.loss_name, best.loss, best.levels if method == "lattice" else {}))
         self.best = best
+
+
+def _best_so_far(method: str, loss_name: str, loss: float, levels: Mapping[str, int]) -> str:
+    at = f" (levels: {', '.join(f'{column} {level}' for column, level in levels.items())})" if levels else ""
+    return f"Best plan so far: {METHODS.get(method, method)}, {loss_name} {written(loss, 3)}{at}."
 
 
 def decide(
@@ -95,11 +98,16 @@ def decide(
 
     try:
         decision = _by_method(prepared, progress, cells, later, found)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
         held = [(made, method) for method, made in found.items() if made is not None]
-        if not held:
-            raise
-        raise StoppedSearchError(*min(held, key=lambda pair: pair[0].loss)) from None
+        if held:
+            raise StoppedSearchError(*min(held, key=lambda pair: pair[0].loss)) from None
+        from shoal.search.full_domain.objective import InterruptedSearchError
+
+        if isinstance(stopped, InterruptedSearchError):
+            words = _best_so_far("lattice", stopped.loss_name, stopped.value, stopped.levels)
+            raise KeyboardInterrupt(words) from None
+        raise
     except InfeasibleError as error:
         if prepared.policy.method == "probabilistic":  # its own hint says more than plans of other methods
             raise

@@ -28,7 +28,7 @@ from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.infeasible import infeasible, refuse_contradictions
 from shoal.search.full_domain.lazy_search import LazySearch
 from shoal.search.full_domain.listed_search import ListedSearch
-from shoal.search.full_domain.objective import Found, Objective
+from shoal.search.full_domain.objective import Found, InterruptedSearchError, Objective
 from shoal.search.problem.checks import build_checks
 from shoal.search.problem.column import Pairs
 from shoal.search.problem.control import CancelSignal, Control
@@ -126,11 +126,16 @@ def run_search(evaluator: Evaluator, objective: Objective, control: Control, *, 
     generate = evaluator.problem.n_nodes > LISTED if lazy is None else lazy
     if not evaluator.is_small:
         control.compiling()
-    if generate:
-        return LazySearch(evaluator, objective).run(control)
-    if is_compiled(evaluator, objective, control):
-        return CompiledSearch(evaluator, objective).run(control)
-    return ListedSearch(evaluator, objective).run(control)
+    kind = LazySearch if generate else CompiledSearch if is_compiled(evaluator, objective, control) else ListedSearch
+    search = kind(evaluator, objective)
+    try:
+        return search.run(control)
+    except KeyboardInterrupt:
+        best = search.found.best
+        if best is None:
+            raise
+        value = objective.value(search.found.total)
+        raise InterruptedSearchError(evaluator.problem.levels(best.node), value, objective.name) from None
 
 
 def make_result(method: str, evaluator: Evaluator, objective: Objective, found: Found, control: Control) -> SearchResult:

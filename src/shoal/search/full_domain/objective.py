@@ -237,6 +237,14 @@ EPSILON = 1e-12
 """Totals closer than this are equal."""
 
 
+class InterruptedSearchError(KeyboardInterrupt):
+    """The search was interrupted; ``levels`` and ``value`` are those of the best plan so far."""
+
+    def __init__(self, levels: Mapping[str, int], value: float, loss_name: str) -> None:
+        super().__init__()
+        self.levels, self.value, self.loss_name = levels, value, loss_name
+
+
 @dataclass
 class Found:
     """The best evaluation so far, its total, and the lowest total that is still possible.
