@@ -350,6 +350,8 @@ def limit_time(seconds: float) -> None:
 
 QUICK: list[str] = []
 """More arguments of pytest."""
+QUICK_SECONDS = 10.0
+"""Processor time of the tests that each mutant gets with --quick."""
 
 
 def run_pytest(arguments: Sequence[str], plugins: Sequence[object] = ()) -> int:
@@ -563,7 +565,11 @@ class WarmRun:
             file_seconds[file] = file_seconds.get(file, 0.0) + self.seconds[test]
         files = sorted(covering, key=lambda t: (file_seconds[t.partition("::")[0]], t.partition("::")[0], self.seconds[t]))
         best = sorted((t for t in covering if t in self.kills), key=lambda t: (-self.kills[t] / (0.1 + self.seconds[t]), t))[:3]
-        return [*best, *(t for t in files if t not in best)], bool(lines[""] & near)
+        ordered = [*best, *(t for t in files if t not in best)]
+        if QUICK:
+            spent = itertools.accumulate(self.seconds[t] for t in ordered)
+            ordered = [t for t, seconds in zip(ordered, spent, strict=True) if seconds < QUICK_SECONDS] or ordered[:1]
+        return ordered, bool(lines[""] & near)
 
     def try_mutant(self, mutant: Mutant, tests: Sequence[str], imported: bool) -> str:
         """The test that notices a mutant, "" if none does, "?" if only a process that imports the changed module can tell."""
@@ -666,6 +672,7 @@ def statement_lines(text: str) -> dict[int, set[int]]:
 
 
 SLOW = 30.0
+VERBOSE: list[bool] = []
 
 
 def survivors(mutants: Sequence[Mutant], tests: Sequence[str], until: float | None = None) -> tuple[list[Mutant], list[Mutant]]:
@@ -676,6 +683,8 @@ def survivors(mutants: Sequence[Mutant], tests: Sequence[str], until: float | No
         if not killer:
             alive.append(mutant)
             print(f"SURVIVED  {mutant}", flush=True)
+        elif VERBOSE:
+            print(f"killed  {seconds:.1f} s  {mutant}   {killer}", flush=True)
         if seconds > SLOW:
             print(f"SLOW  {seconds:.0f} s  {mutant}   {killer or 'survived'}", flush=True)
     return alive, tried
@@ -782,10 +791,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=40, help="mutants per module (default 40)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, help="stop after this time")
-    parser.add_argument("--quick", action="store_true", help="leave out slow tests: a survivor may then be none")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="only quick tests, ten seconds of them for each mutant: try its survivors again without",
+    )
+    parser.add_argument("--verbose", action="store_true", help="also print the mutants that were killed, and by which test")
     parser.add_argument("--update", action="store_true", help="remove killed mutants from tests/mutants-alive.txt")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     options = parser.parse_args(arguments)
+    VERBOSE.extend([True] if options.verbose else [])
     QUICK.extend(["-m", "not slow"] if options.quick else [])
     os.chdir(ROOT)
     os.environ |= {"SHOAL_NO_NUMBA": "1", "PYTHONPATH": os.pathsep.join(filter(None, ["src", os.environ.get("PYTHONPATH")]))}

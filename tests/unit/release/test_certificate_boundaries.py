@@ -1,0 +1,353 @@
+"""Checks of a certificate at their limits and one step beside, without a release: what fits passes, each misfit is refused."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from types import SimpleNamespace as Some
+
+import pytest
+
+from shoal.errors import TamperError, VerificationError
+from shoal.kernels import signatures as sign
+from shoal.model.certificate.certificate import NAME, PLAN, REPORT, SignedCertificate
+from shoal.model.certificate.parts import FileEntry, Objections
+from shoal.model.plan import Plan, Suppression
+from shoal.release.certificate import codebook
+from shoal.release.certificate.consistency import _people_fit, check_columns, check_counts, objections_fit
+from shoal.release.certificate.sentences import LIMITS
+from shoal.release.certificate.signing import check_files, check_signature, file_entry, signed
+from shoal.release.certificate.verify import _records
+from shoal.release.claim import Check, Verification
+from shoal.release.proof import trees
+from shoal.steps import Drop, Keep
+
+BODY = SignedCertificate(format="test", title="t", date="2026-01-01", tool="shoal", verdict="v", files=())
+
+
+# --- the signature ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def signer(monkeypatch):
+    monkeypatch.setenv(sign.KEY_ENV, base64.b64encode(bytes(range(32))).decode())
+    return sign.signer()
+
+
+def test_a_signature_is_accepted_with_the_whole_fingerprint_and_with_that_of_earlier_versions(signer):
+    whole = signed(BODY, signer)
+    assert check_signature(whole) == whole.key
+    assert (whole.key.algorithm, whole.key.origin, whole.key.fingerprint) == ("Ed25519", "environment", signer.fingerprint)
+    for origin in sign.ORIGINS:
+        short = replace(whole.key, origin=origin, fingerprint=sign.fingerprint(signer.public, sign.SHORT_DIGITS))
+        again = replace(BODY, key=short)
+        again = replace(again, signature=signer.sign(again.to_json()))
+        assert check_signature(again) == replace(short, fingerprint=signer.fingerprint)
+
+
+@pytest.mark.parametrize("wrong", [{"fingerprint": "0" * 32}, {"algorithm": "RSA"}, {"origin": "an authority"}])
+def test_each_statement_about_the_key_is_checked_although_it_is_signed(signer, wrong):
+    forged = replace(BODY, key=replace(signed(BODY, signer).key, **wrong))
+    with pytest.raises(TamperError, match="key"):
+        check_signature(replace(forged, signature=signer.sign(forged.to_json())))
+
+
+def test_without_a_key_or_a_signature_there_is_none(signer):
+    whole = signed(BODY, signer)
+    for missing in (replace(whole, key=None), replace(whole, signature=None)):
+        with pytest.raises(TamperError, match="no signature"):
+            check_signature(missing)
+    with pytest.raises(TamperError):
+        check_signature(replace(whole, title="another"))
+
+
+# --- the files -------------------------------------------------------------------------------------------------------------
+
+
+def folder(place, *names):
+    for name in names:
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text(f"text of {name}")
+    return tuple(file_entry(place / name, place) for name in names)
+
+
+def test_a_folder_has_the_listed_files_and_may_have_the_optional_ones(tmp_path):
+    entries = folder(tmp_path, PLAN, REPORT, "data.csv", trees.NAME, codebook.NAME, "more.csv")
+    (tmp_path / NAME).write_text("the certificate itself is not listed")
+    assert check_files(tmp_path, entries, "data.csv", also="more.csv") == "all 6 files have the bytes that were signed"
+    for entry in entries[2:]:
+        (tmp_path / entry.name).unlink()
+    assert check_files(tmp_path, entries[:2], None) == "all 2 files have the bytes that were signed"
+
+
+@pytest.mark.parametrize(
+    ("listed", "file"),
+    [
+        ((PLAN, REPORT, "data.csv", "more.csv"), "data.csv"),  # one more
+        ((PLAN, "data.csv"), "data.csv"),  # one fewer
+        ((PLAN, REPORT), "data.csv"),
+        ((PLAN, REPORT, "data.csv", NAME), "data.csv"),
+        ((PLAN, REPORT, "other.csv"), "other.csv"),
+        ((PLAN, REPORT, "data"), "data"),
+        ((PLAN, REPORT, "in/data.csv"), "in/data.csv"),
+    ],
+)
+def test_another_list_than_a_release_has_is_refused(tmp_path, listed, file):
+    with pytest.raises(TamperError, match=r"lists|names data"):
+        check_files(tmp_path, folder(tmp_path, *listed), file)
+
+
+def test_names_outside_the_folder_and_names_twice_are_refused(tmp_path):
+    entries = folder(tmp_path, PLAN, REPORT, "data.csv")
+    with pytest.raises(TamperError, match="twice"):
+        check_files(tmp_path, (*entries, entries[0]), "data.csv")
+    for name in ("/etc/hosts", "../data.csv"):
+        with pytest.raises(TamperError, match="outside"):
+            check_files(tmp_path, (*entries[:2], replace(entries[2], name=name)), None)
+
+
+def test_each_byte_counts_and_so_do_files_that_are_missing_or_not_listed(tmp_path):
+    entries = folder(tmp_path, PLAN, REPORT, "data.csv")
+    (tmp_path / "stray").write_text("x")
+    with pytest.raises(TamperError, match="1 files that the certificate does not list and lacks 0"):
+        check_files(tmp_path, entries, "data.csv")
+    (tmp_path / "stray").unlink()
+    (tmp_path / "data.csv").write_text("TEXT of data.csv")  # as long as before
+    with pytest.raises(TamperError, match="changed after"):
+        check_files(tmp_path, entries, "data.csv")
+    (tmp_path / "data.csv").unlink()
+    with pytest.raises(TamperError, match="0 files that the certificate does not list and lacks 1"):
+        check_files(tmp_path, entries, "data.csv")
+    (tmp_path / "data.csv").symlink_to(tmp_path.parent / "data.csv")
+    (tmp_path.parent / "data.csv").write_text("text of data.csv")
+    with pytest.raises(TamperError, match="link"):
+        check_files(tmp_path, entries, "data.csv")
+
+
+def test_the_size_is_checked_beside_the_hash(tmp_path):
+    entries = folder(tmp_path, PLAN, REPORT, "data.csv")
+    wrong = FileEntry("data.csv", entries[2].bytes + 1, entries[2].sha256)
+    with pytest.raises(TamperError, match="changed after"):
+        check_files(tmp_path, (*entries[:2], wrong), "data.csv")
+
+
+# --- counts ----------------------------------------------------------------------------------------------------------------
+
+
+def counts(k=2, records=10, used=8, suppressed=3, after=5, objections=None, attacks=("a",), limits=LIMITS):
+    """A certificate with nothing but its counts."""
+    return Some(
+        k=k,
+        input=Some(records=records, used=used, objections=objections),
+        utility=Some(suppressed=suppressed),
+        after=Some(records=after),
+        attacks=attacks,
+        limits=limits,
+    )
+
+
+@pytest.mark.parametrize(
+    "fitting",
+    [
+        {},
+        {"k": 0},
+        {"suppressed": 0},
+        {"after": 0},
+        {"used": 10},
+        {"used": 1, "suppressed": 1},
+        {"suppressed": 8},
+        {"limits": (*LIMITS, "another")},
+    ],
+)
+def test_counts_that_fit(fitting):
+    assert check_counts(counts(**fitting)) == "the certificate has every part, and counts that make sense"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"k": -1},
+        {"suppressed": -1},
+        {"after": -1},
+        {"records": -1, "used": -2},
+        {"used": 0, "suppressed": 0},
+        {"used": 11},
+        {"suppressed": 9},
+        {"attacks": ()},
+        {"limits": LIMITS[1:]},
+        {"objections": Objections("id", 1, 2, 2, commitment="0" * 64)},
+    ],
+)
+def test_counts_that_do_not_fit(wrong):
+    with pytest.raises(TamperError):
+        check_counts(counts(**wrong))
+
+
+def objections(listed=3, found=2, records=4, unnamed=1, commitment="0" * 64):
+    return Objections("id", listed, found, records, unnamed, commitment=commitment)
+
+
+@pytest.mark.parametrize(
+    "fitting",
+    [{}, {"found": 3}, {"found": 0, "records": 0}, {"listed": 1, "found": 1, "records": 1}, {"records": 2}, {"unnamed": 0}],
+)
+def test_numbers_of_people_who_objected_that_fit(fitting):
+    assert objections_fit(objections(**fitting)) is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"found": -1},
+        {"found": 4},
+        {"listed": 0, "found": 0, "records": 0},
+        {"records": 1},
+        {"unnamed": -1},
+        {"found": 0},
+        {"commitment": "0" * 63},
+        {"commitment": "g" * 64},
+    ],
+)
+def test_numbers_of_people_who_objected_that_do_not_fit(wrong):
+    with pytest.raises(TamperError, match="asked not to be in it"):
+        objections_fit(objections(**wrong))
+
+
+def people(**more):
+    """Three people with records in two classes, of 2 and 3 records: one is alone in a class."""
+    numbers = {"records": 5, "classes": 2, "k": 1, "unique": 1, "people": 3, "members": 4}
+    return Some(**{**numbers, "smallest": {"1": 1, "2": 2}, "sizes": {"1": 1, "3": 1}, **more})
+
+
+AFTER = Some(records=5, classes=2, k=2)
+
+
+@pytest.mark.parametrize("after", [AFTER, Some(records=5, classes=2, k=1)])
+@pytest.mark.parametrize("members", [4, 5])
+def test_numbers_of_people_that_fit_the_records(after, members):
+    assert _people_fit(people(members=members), after, published=False) is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"records": 6},
+        {"records": 4},
+        {"classes": 3, "sizes": {"1": 2, "3": 1}},
+        {"k": 3, "smallest": {"3": 3}, "unique": 0},
+        {"k": 2},
+        {"people": 4},
+        {"unique": 2},
+        {"unique": 0},
+        {"smallest": None},
+        {"members": 6},
+        {"sizes": {"1": 1, "3": 2}},
+        {"sizes": {"4": 1}},
+    ],
+)
+def test_numbers_of_people_that_do_not_fit_the_records(wrong):
+    with pytest.raises(TamperError, match="numbers of people"):
+        _people_fit(people(**wrong), AFTER, published=False)
+
+
+def test_where_people_are_what_is_published_their_numbers_are_those_of_the_file():
+    one = people(k=1)
+    assert _people_fit(one, one, published=True) is None
+    with pytest.raises(TamperError, match="twice"):
+        _people_fit(one, people(k=1, extra=1), published=True)
+
+
+# --- the columns and the plan ----------------------------------------------------------------------------------------------
+
+
+def columned(*, shown=("age", "ill"), gone=("name",), quasi=("age",), sensitive=("ill",), method="full", scope="rows"):
+    role = {"age": "quasi", "ill": "sensitive"}
+    columns = [Some(name=n, role=role.get(n, "other"), treatment="kept") for n in shown]
+    columns += [Some(name=n, role="identifier", treatment="removed") for n in gone]
+    return Some(
+        columns=columns,
+        data=Some(columns=["age", "ill"], quasi=quasi, sensitive=sensitive),
+        utility=Some(method=method, scope=scope),
+        with_treatment=lambda word: [c.name for c in columns if c.treatment == word],
+    )
+
+
+STEPS = (Keep("age"), Keep("ill"), Drop("name"))
+
+
+def test_columns_that_the_plan_and_the_data_have():
+    assert check_columns(columned(), Plan(STEPS, Suppression(2, ("age",)))) is None
+    local = Plan(STEPS[1:], Suppression(2, ("age",)))
+    assert check_columns(columned(method="local"), local) is None, "local methods have no step for a quasi-identifier"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "steps"),
+    [
+        ({"shown": ("age",)}, STEPS),
+        ({"gone": ()}, STEPS),
+        ({"gone": ("name", "street")}, STEPS),
+        ({"quasi": ()}, STEPS),
+        ({"sensitive": ()}, STEPS),
+        ({"quasi": ("age", "ill")}, STEPS),
+        ({}, STEPS[1:]),
+        ({}, (STEPS[0], STEPS[2])),
+        ({"method": "local"}, (STEPS[0], STEPS[2])),
+        ({"scope": "people"}, STEPS),
+    ],
+)
+def test_columns_that_do_not_follow_from_the_plan_and_the_data(wrong, steps):
+    with pytest.raises(TamperError):
+        check_columns(columned(**wrong), Plan(steps, Suppression(2, ("age",))))
+
+
+# --- records in, out and suppressed ----------------------------------------------------------------------------------------
+
+
+def flow(scope, used=10, suppressed=2, share=0.2):
+    return Some(input=Some(used=used), utility=Some(suppressed=suppressed, scope=scope, suppressed_share=share))
+
+
+@pytest.mark.parametrize(
+    ("certificate", "facts"),
+    [
+        (flow("rows"), Some(records=8, blanked=0)),
+        (flow("values"), Some(records=10, blanked=2)),
+        (flow("values"), Some(records=10, blanked=3)),
+    ],
+)
+def test_records_that_add_up(certificate, facts):
+    assert _records(certificate, facts) is None
+
+
+@pytest.mark.parametrize(
+    ("certificate", "facts"),
+    [
+        (flow("rows"), Some(records=7, blanked=0)),
+        (flow("rows"), Some(records=9, blanked=5)),
+        (flow("rows"), Some(records=12, blanked=5)),
+        (flow("rows"), Some(records=10, blanked=5)),
+        (flow("values"), Some(records=9, blanked=2)),
+        (flow("values"), Some(records=8, blanked=2)),
+        (flow("values"), Some(records=10, blanked=1)),
+        (flow("rows", share=0.21), Some(records=8, blanked=0)),
+    ],
+)
+def test_records_that_do_not_add_up(certificate, facts):
+    with pytest.raises(VerificationError):
+        _records(certificate, facts)
+
+
+# --- the outcome -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_verification_holds_if_there_are_checks_and_all_of_them_do():
+    good, bad, recount = Check("files", True, "."), Check("files", False, "wrong"), Check("re-count", False, "more")
+    assert Verification("f", (good,)).ok is True
+    assert [Verification("f", checks).ok for checks in ((), (bad,), (good, bad), (bad, good))] == [False] * 4
+    assert Verification("f", (good, bad)).failed == (bad,)
+    assert Verification("f", (good,)).require().ok
+    for checks, kind in (((bad, recount), TamperError), ((recount, bad), VerificationError), ((), TamperError)):
+        with pytest.raises(kind) as caught:
+            Verification("f", checks).require()
+        assert type(caught.value) is kind
