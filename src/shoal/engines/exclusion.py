@@ -1,7 +1,7 @@
 """A table without the rows of some people: an anti-join in the engine, and the same for its Arrow reader.
 
-Ids are compared as canonical text, byte for byte; a number is the same however it is written (``007`` is 7 in a column of whole
-numbers). Rows without an id stay: nobody can tell whose they are.
+Ids are compared as canonical text, byte for byte; a number is the same however it is written (``007`` and ``7.0`` are 7 in a
+column of whole numbers). Rows without an id stay: nobody can tell whose they are.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from shoal.model.roles import Column
 from shoal.steps.sql import aliased, column, count_all, exp, is_null, named
 
 _TEXT = Column("", "text")
+MOST_DIGITS = 40
+"""A longer text is not a whole number of any engine; 1e999999999 would take all memory."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +88,12 @@ def spellings(ids: Sequence[str], kind: str) -> dict[str, int]:
 def _spell(text: str, kind: str) -> str:
     try:
         if kind == "integer":
-            return str(int(text))
+            number = Decimal(text)
+            if number.adjusted() < MOST_DIGITS and number == number.to_integral_value():
+                return str(int(number))
         if kind == "float":
             return str(canonical_text(pa.array([float(text)]))[0].as_py())
-    except ValueError:
+    except (ValueError, ArithmeticError):
         pass
     return text
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines.exclusion import column_of, ids_of, leave_out, without
+from shoal.engines.exclusion import column_of, ids_of, leave_out, spellings, without
 from shoal.errors import MissingColumnError, UnreadableError, UsageError
 from shoal.model.exclusion import Excluded
 from shoal.model.plan import Plan
@@ -122,6 +122,21 @@ def test_numbers_are_the_same_however_they_are_written() -> None:
     assert text.told.found == 0, "in a column of texts 007 is another id than 7"
     fraction = leave_out(shoal.open({"id": [7.0, 8.5], "a": [1, 2]}), ["7", "8.50"], "id")
     assert fraction.told.found == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [("7.0", "7"), ("7e0", "7"), ("-07.", "-7"), ("1E+3", "1000"), ("7.5", "7.5"), ("x", "x"), ("nan", "nan"), ("sNaN", "sNaN"),
+     ("inf", "inf"), ("9" * 40, "9" * 40), ("0" * 5000, "0"), ("1e39", "1" + "0" * 39), ("1e40", "1e40"), ("1e999999999",) * 2],
+)  # fmt: skip
+def test_a_whole_number_in_any_spelling(text: str, spelled: str) -> None:
+    assert list(spellings([text], "integer")) == [spelled]
+
+
+def test_whole_numbers_that_became_fractions_are_removed() -> None:
+    """A program that reads ids beside a missing value makes fractions of them: 7.0 must still find 7."""
+    left = leave_out(shoal.open({"id": [7, 8], "a": [1, 2]}), [7.0, None], "id")
+    assert (left.told.listed, left.told.found, left.table.n_rows()) == (1, 1, 1)
 
 
 def test_nothing_of_the_list_is_shown() -> None:

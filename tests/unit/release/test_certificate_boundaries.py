@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from dataclasses import replace
 from types import SimpleNamespace as Some
 
@@ -13,13 +14,23 @@ from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, PLAN, REPORT, SignedCertificate
 from shoal.model.certificate.parts import FileEntry, Objections
 from shoal.model.plan import Plan, Suppression
-from shoal.release.certificate import codebook
+from shoal.release.certificate import codebook, signing
 from shoal.release.certificate.consistency import _people_fit, check_columns, check_counts, objections_fit
 from shoal.release.certificate.sentences import LIMITS
-from shoal.release.certificate.signing import check_files, check_signature, file_entry, signed
+from shoal.release.certificate.signing import (
+    check_files,
+    check_ordinary,
+    check_signature,
+    digest_of_data,
+    file_entry,
+    listed_parts,
+    signed,
+    signed_digest,
+)
 from shoal.release.certificate.verify import _records
 from shoal.release.claim import Check, Verification
-from shoal.release.proof import trees
+from shoal.release.proof import bounds, trees
+from shoal.release.proof.read import LOG
 from shoal.steps import Drop, Keep
 
 BODY = SignedCertificate(format="test", title="t", date="2026-01-01", tool="shoal", verdict="v", files=())
@@ -129,6 +140,61 @@ def test_the_size_is_checked_beside_the_hash(tmp_path):
     wrong = FileEntry("data.csv", entries[2].bytes + 1, entries[2].sha256)
     with pytest.raises(TamperError, match="changed after"):
         check_files(tmp_path, (*entries[:2], wrong), "data.csv")
+
+
+def test_so_many_entries_of_a_folder_are_looked_at_beyond_those_that_are_listed(tmp_path, monkeypatch):
+    monkeypatch.setattr(signing, "MOST_FILES", 2)
+    entries = folder(tmp_path, PLAN, REPORT, "data.csv")
+    (tmp_path / NAME).write_text("{}")
+    assert check_ordinary(tmp_path, 3) == "3 files are listed"
+    assert check_files(tmp_path, entries, "data.csv") == "all 3 files have the bytes that were signed"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TamperError, match="pipe"):
+        check_ordinary(tmp_path, 3)
+    (tmp_path / "pipe").unlink()
+    monkeypatch.setattr(bounds, "MOST_TEXT", (tmp_path / REPORT).stat().st_size - 1)
+    for name in (REPORT, PLAN):
+        with pytest.raises(TamperError, match="too long"):
+            check_ordinary(tmp_path, 3)
+        (tmp_path / name).unlink(missing_ok=True)
+        (tmp_path / PLAN).write_text(10 * "long text ")
+    (tmp_path / PLAN).unlink()
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / trees.NAME).symlink_to("nowhere")
+    assert check_ordinary(tmp_path, 3) == "3 files are listed", "folders and links are judged by the list"
+
+
+def test_only_data_in_parts_have_a_log(tmp_path):
+    entries = folder(tmp_path, PLAN, REPORT, "data.csv")
+    with pytest.raises(TamperError, match="other files than a release has"):
+        check_files(tmp_path, (*entries, replace(entries[0], name=f"data.csv/{LOG}")), "data.csv")
+
+
+PARTS = [f"data.parquet/part-0000{i}.parquet" for i in range(3)]
+
+
+def test_parts_are_numbered_from_0_without_a_gap_and_the_log_is_none_of_them(tmp_path):
+    assert listed_parts([PARTS[1], PLAN, f"data.parquet/{LOG}", PARTS[0]], "data.parquet") == PARTS[:2]
+    assert listed_parts([PLAN, "data.parquet"], "data.parquet") == listed_parts([PLAN, "data.csv"], "data.csv") == []
+    for wrong in (PARTS[1:], PARTS[::2], [*PARTS, "data.parquet/more.parquet"], ["data.parquet/more.parquet"]):
+        with pytest.raises(TamperError, match="not those that Shoal writes"):
+            listed_parts(wrong, "data.parquet")
+    with pytest.raises(TamperError, match="one file"):
+        listed_parts([PLAN, "data.csv/part-00000.parquet"], "data.csv")
+    entries = folder(tmp_path, PLAN, REPORT, *PARTS)
+    assert check_files(tmp_path, entries, "data.parquet") == "all 5 files have the bytes that were signed"
+    (tmp_path / "data.parquet").rename(tmp_path.parent / "moved.parquet")
+    (tmp_path / "data.parquet").symlink_to(tmp_path.parent / "moved.parquet")
+    with pytest.raises(TamperError, match="lacks 3"):
+        check_files(tmp_path, entries, "data.parquet")
+
+
+def test_the_digest_of_data_is_that_of_the_file_or_of_all_parts(tmp_path):
+    one, several = folder(tmp_path, "data.csv"), folder(tmp_path, *PARTS)
+    assert digest_of_data(tmp_path / "data.csv") == signed_digest(one, "data.csv") == one[0].sha256
+    whole = signed_digest(several, "data.parquet")
+    assert digest_of_data(tmp_path / "data.parquet") == whole != signed_digest(several[:2], "data.parquet")
+    assert signed_digest(one, "data.parquet") is None
 
 
 # --- counts ----------------------------------------------------------------------------------------------------------------
