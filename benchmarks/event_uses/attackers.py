@@ -1,13 +1,14 @@
 """Attackers of this script's own against releases that claim to withstand them: does any do better than the stated number?
 
-    SHOAL_DATA=FOLDER python benchmarks/event_uses/attackers.py [NAME or FILE.csv …]
+    SHOAL_DATA=FOLDER python benchmarks/event_uses/attackers.py [--groups] [NAME or FILE.csv …]
 
 Each table is released once for each kind of knowledge (``known``, ``near``, ``absent``, ``length``) with k = 5 and two known
 records, once for each place that records may tell (``home``, ``work``, ``next``) with a chance of at most 0.4, and once as trips
 by origin and destination instead of records. The attacker has the published file and true records of a person, and picks one of
 the pseudonyms that fit: everybody and every choice of records is tried, so that the best chance found is that of an attacker who
 chooses them. The script knows who is behind a published record by a number that is published for it. It imports nothing of Shoal
-but the release.
+but the release. With ``--groups`` larger tables are released in groups of people of some thousand records, as tables of millions
+are, for the kinds of knowledge that groups allow.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from bench import JR, TABLES, other, popularity, week, zipf
+from bench import JR, TABLES, UK, other, popularity, week, zipf
 from common import record
 
 K, KNOWN, HOUR = 5, 2, np.timedelta64(1, "h")
@@ -32,6 +33,14 @@ SMALL = {
     "jr-stations": lambda: week(*popularity(*JR, 12), 300, trips=False),
     "tweets": lambda: islice(TABLES["tweets"](), 4000),
 }
+GROUPED = {
+    "commuters": lambda: week(*zipf(12), 1500, trips=False),
+    "jr-stations": lambda: week(*popularity(*JR, 12), 1500, trips=False),
+    "uk-stations": lambda: week(*popularity(*UK, 12), 1500, trips=False),
+    "tweets": TABLES["tweets"],
+}
+IN_GROUPS = 3000
+"""Records of a group, with ``--groups``."""
 CLAIMS = {"known": "known[2]>=5", "near": "near[2, 1h]>=5", "absent": "absent[2]>=5", "length": "length[2]>=5"}
 BEGIN = {"commuters": 9, "jr-stations": 1}
 """First characters that the names of neighbouring places share; of the tweets three."""
@@ -42,12 +51,18 @@ Point = tuple[str | None, ...]
 
 
 def main(names: list[str]) -> None:
-    for name in names or SMALL:
-        source = list(SMALL[name]() if name in SMALL else islice(other(Path(name)), 3000))
+    grouped = "--groups" in names
+    names = [n for n in names if n != "--groups"]
+    if grouped:
+        divide()
+    tables = GROUPED if grouped else SMALL
+    for name in names or tables:
+        source = list(tables[name]() if name in tables else islice(other(Path(name)), 3000))
         begin = BEGIN.get(name, 3)
-        for kind, claim in {**CLAIMS, f"neighbour {begin}": f"near[2, 1h, prefix:{begin}]>={K}"}.items():
+        claims = {**CLAIMS, f"neighbour {begin}": f"near[2, 1h, prefix:{begin}]>={K}"}
+        for kind, claim in ({k: claims[k] for k in ("known", "length")} if grouped else claims).items():
             for renew in ("never", "as needed"):
-                published, stated = released(source, claim, renew)
+                published, stated, groups = released(source, claim, renew)
                 attack = surest_place if kind in PLACES else best_chance
                 chance, tries = (0.0, 0) if published is None else attack(published, source, kind)
                 allowed = 1 / K if kind not in PLACES else SURE
@@ -59,10 +74,19 @@ def main(names: list[str]) -> None:
                     answer={
                         "claim": claim, "renew": renew, "released": published is not None and len(published),
                         "stated": stated, "allowed": allowed, "best_chance": round(chance, 4), "knowledge_tried": tries,
+                        "groups": groups,
                         "beaten": chance > claimed + 1e-9,
                     },
                 )  # fmt: skip
-        sums(name, source)
+        if not grouped:
+            sums(name, source)
+
+
+def divide() -> None:
+    """Tables of more records than :data:`IN_GROUPS` are released in groups of so many."""
+    from shoal.release.events import groups
+
+    groups.TOGETHER, groups.FIRST, groups.READ = IN_GROUPS, IN_GROUPS // 2, IN_GROUPS
 
 
 def sums(name: str, source: list[Any]) -> None:
@@ -138,8 +162,8 @@ def guessed(points: set[Point], kind: str, known: Point) -> set[str]:
     return {p for p, n in often if n in wanted}
 
 
-def released(source: list[Any], claim: str, renew: str) -> tuple[list[dict[str, str]] | None, float | None]:
-    """The published records and the number that the certificate states; None if Shoal refuses."""
+def released(source: list[Any], claim: str, renew: str) -> tuple[list[dict[str, str]] | None, float | None, int]:
+    """The published records, the number that the certificate states, and the groups of people; None if Shoal refuses."""
     import shoal
 
     with tempfile.TemporaryDirectory() as folder:
@@ -159,9 +183,9 @@ def released(source: list[Any], claim: str, renew: str) -> tuple[list[dict[str, 
             made = shoal.anonymize(file, policy)
             place = made.write(Path(folder) / "out")
         except shoal.errors.InfeasibleError:
-            return None, None
+            return None, None, 1
         with (place / "data.csv").open(newline="", encoding="utf-8") as found:
-            return list(csv.DictReader(found)), made.certificate.requirements[0].found
+            return list(csv.DictReader(found)), made.certificate.requirements[0].found, made.certificate.cost.groups or 1
 
 
 def best_chance(published: list[dict[str, str]], source: list[Any], kind: str) -> tuple[float, int]:
