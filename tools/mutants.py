@@ -65,7 +65,8 @@ COMPARISONS: dict[type[ast.cmpop], tuple[str, tuple[str, ...]]] = {
 }
 ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 TWINS = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "any": "all", "all": "any"}  # fmt: skip
-TOLERANCE = re.compile(r"eps|tol|slack", re.IGNORECASE)
+TOLERANCE = re.compile(r"(?<![a-z])(eps|tol(?!d)|slack)", re.IGNORECASE)
+"""Not in steps or told."""
 SMALL = 100
 """Whole numbers up to this are moved by one."""
 TINY = 1e-3

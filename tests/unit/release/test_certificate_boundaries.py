@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import os
 from dataclasses import replace
 from types import SimpleNamespace as Some
@@ -12,10 +13,12 @@ import pytest
 from shoal.errors import TamperError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, PLAN, REPORT, SignedCertificate
+from shoal.model.certificate.form import plain
+from shoal.model.certificate.numbers import Judged
 from shoal.model.certificate.parts import FileEntry, Objections
 from shoal.model.plan import Plan, Suppression
-from shoal.release.certificate import codebook, signing
-from shoal.release.certificate.consistency import _people_fit, check_columns, check_counts, objections_fit
+from shoal.release.certificate import codebook, consistency, signing
+from shoal.release.certificate.consistency import _people_fit, check_claims, check_columns, check_counts, objections_fit
 from shoal.release.certificate.sentences import LIMITS
 from shoal.release.certificate.signing import (
     check_files,
@@ -32,7 +35,9 @@ from shoal.release.claim import Check, Verification
 from shoal.release.proof import bounds, trees
 from shoal.release.proof.read import LOG
 from shoal.steps import Drop, Keep
+from shoal.techniques.perturb.noise import Noise
 
+verifying = importlib.import_module("shoal.release.certificate.verify")
 BODY = SignedCertificate(format="test", title="t", date="2026-01-01", tool="shoal", verdict="v", files=())
 
 
@@ -367,6 +372,68 @@ def test_columns_that_do_not_follow_from_the_plan_and_the_data(wrong, steps):
         check_columns(columned(**wrong), Plan(steps, Suppression(2, ("age",))))
 
 
+def test_every_quasi_identifier_has_a_step_unless_cells_are_changed_one_by_one():
+    certificate = columned(shown=("age", "sex", "ill"), quasi=("age", "sex"))
+    certificate.data.columns = ["age", "sex", "ill"]
+    certificate.columns[1].role = "quasi"
+    assert check_columns(certificate, Plan((*STEPS, Keep("sex")), Suppression(2, ("age",)))) is None
+    with pytest.raises(TamperError, match="no step"):
+        check_columns(certificate, Plan(STEPS, Suppression(2, ("age",))))
+
+
+# --- what is claimed -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def plain_sentences(monkeypatch):
+    """Sentences and thresholds that are what the certificate is given."""
+    monkeypatch.setattr(consistency, "verdict", lambda certificate: "k is enough")
+    monkeypatch.setattr(consistency, "smallest_class", lambda asked: asked)
+    monkeypatch.setattr(consistency, "proof", lambda unit, published: Some(sentence=f"{unit} of {published}."))
+
+
+def claimed(k=3, asked=3, counted=3, after=3, threshold=None, met=None, verdict="k is enough", proof="id of None.", people=None):
+    return Some(
+        k=k,
+        asked=asked,
+        counted=Some(k=counted),
+        after=Some(records=5, classes=2, k=after),
+        after_people=people,
+        verdict=verdict,
+        threshold=Some(smallest_class=asked if threshold is None else threshold),
+        requirements_people=met and [Some(met=m) for m in met],
+        proof=Some(sentence=proof),
+        unit=Some(column="id"),
+        data=Some(unit=None),
+    )
+
+
+@pytest.mark.parametrize("fitting", [{}, {"asked": 2}, {"after": 4}, {"met": [True, True]}, {"people": people()}])
+def test_claims_that_follow_from_the_numbers(plain_sentences, fitting):
+    assert check_claims(claimed(**fitting)) == "the claims follow from the numbers. id of None."
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"verdict": "k is much"},
+        {"asked": 4},
+        {"counted": 2},
+        {"counted": 4},
+        {"after": 2},
+        {"threshold": 2},
+        {"threshold": 4},
+        {"met": [False]},
+        {"met": [True, False]},
+        {"proof": "another."},
+        {"people": people(people=4)},
+    ],
+)
+def test_claims_that_do_not_follow_from_the_numbers(plain_sentences, wrong):
+    with pytest.raises(TamperError):
+        check_claims(claimed(**wrong))
+
+
 # --- records in, out and suppressed ----------------------------------------------------------------------------------------
 
 
@@ -417,3 +484,155 @@ def test_a_verification_holds_if_there_are_checks_and_all_of_them_do():
         with pytest.raises(kind) as caught:
             Verification("f", checks).require()
         assert type(caught.value) is kind
+
+
+# --- the plan and the data of a table --------------------------------------------------------------------------------------
+
+
+def planned(place, plan, **more):
+    """A certificate that states the plan written in the folder."""
+    (place / PLAN).write_text(plan.to_json(), encoding="utf-8")
+    stated = {"steps": len(plan.steps), "truthful": plan.truthful, "seed": "not published", "seed_commitment": None}
+    return Some(plan=Some(**{**stated, "sha256": sign.sha256_file(place / PLAN), **more}))
+
+
+@pytest.fixture
+def columns_fit(monkeypatch):
+    monkeypatch.setattr(verifying, "check_columns", lambda certificate, plan: None)
+
+
+KEPT = Plan(STEPS, Suppression(2, ("age",)))
+RANDOM = Plan((*STEPS, Noise("pay", scale=2.0)), Suppression(2, ("age",)))
+
+
+def test_a_plan_that_is_the_stated_one(columns_fit, tmp_path):
+    assert verifying._plan(tmp_path, planned(tmp_path, KEPT)) == "the plan has 3 steps and the stated hash"
+    assert "4 steps" in verifying._plan(tmp_path, planned(tmp_path, RANDOM, seed_commitment="0" * 64))
+
+
+@pytest.mark.parametrize(
+    ("plan", "wrong"),
+    [
+        (KEPT, {"steps": 4}),
+        (KEPT, {"steps": 2}),
+        (KEPT, {"truthful": False}),
+        (RANDOM, {"truthful": True, "seed_commitment": "0" * 64}),
+        (KEPT, {"seed": "0"}),
+        (KEPT, {"seed_commitment": "0" * 64}),
+        (RANDOM, {"seed_commitment": None}),
+        (KEPT, {"sha256": "0" * 64}),
+        (replace(RANDOM, seed=1), {"seed_commitment": "0" * 64}),
+    ],
+)
+def test_a_plan_that_is_another_than_stated(columns_fit, tmp_path, plan, wrong):
+    with pytest.raises(TamperError, match="plan"):
+        verifying._plan(tmp_path, planned(tmp_path, plan, **wrong))
+
+
+def test_a_plan_is_written_in_one_way_only(columns_fit, tmp_path):
+    certificate = planned(tmp_path, KEPT)
+    (tmp_path / PLAN).write_text(KEPT.to_json() + "\n", encoding="utf-8")
+    certificate.plan.sha256 = sign.sha256_file(tmp_path / PLAN)
+    with pytest.raises(TamperError, match="not the one"):
+        verifying._plan(tmp_path, certificate)
+
+
+@pytest.mark.parametrize(
+    ("stated", "file", "columns", "looked", "expected"),
+    [
+        (None, "data.csv", ["id"], 0, ""),
+        (objections(), None, ["id"], 0, "; column 'id' is not published"),
+        (objections(), "data.csv", ["age"], 0, "; column 'id' is not published"),
+        (objections(), "data.csv", ["age", "id"], 1, "; none of them is published"),
+    ],
+)
+def test_opt_outs_are_searched_where_their_column_is_published(monkeypatch, tmp_path, stated, file, columns, looked, expected):
+    calls = []
+    monkeypatch.setattr(verifying, "none_published", lambda *arguments: calls.append(arguments))
+    claim = object.__new__(verifying.TableClaim)
+    claim.place = tmp_path
+    claim.certificate = Some(input=Some(objections=stated), data=Some(file=file, columns=columns))
+    assert claim.not_published(["7", "8"]) == expected
+    assert calls == [(tmp_path / "data.csv", "id", ("7", "8"))] * looked
+
+
+def test_facts_at_hand_are_used_if_they_are_of_the_signed_bytes():
+    facts, entry = Some(), FileEntry("data.csv", 3, "a" * 64)
+    for file, counted, expected in (
+        ("data.csv", ("a" * 64, facts), facts),
+        ("data.csv", ("b" * 64, facts), None),
+        ("data.csv", None, None),
+        (None, ("a" * 64, facts), None),
+        (None, None, None),
+    ):
+        certificate = Some(data=Some(file=file), files=(entry,))
+        assert verifying._known(certificate, counted) is expected
+
+
+def test_data_outside_the_folder_or_with_other_columns_are_not_counted(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in ("data.csv", "in/data.csv"):
+        (tmp_path / name).write_text("age,ill\n1,a\n2,b\n")
+    (tmp_path / "linked.csv").symlink_to(tmp_path / "data.csv")
+
+    def certificate(file, columns=("age", "ill"), records=2):
+        data = Some(file=file, columns=columns, quasi=["age"], sensitive=["ill"], unit=None)
+        return Some(data=data, asked=(), after=Some(records=records))
+
+    assert verifying.facts_of(tmp_path, certificate("data.csv")).records == 2
+    for file in (None, "in/data.csv", "linked.csv"):
+        with pytest.raises(TamperError, match="outside"):
+            verifying.facts_of(tmp_path, certificate(file))
+    for columns in (("ill", "age"), ("age",), ("age", "ill", "more")):
+        with pytest.raises(TamperError, match="other columns"):
+            verifying.facts_of(tmp_path, certificate("data.csv", columns))
+
+
+def test_a_table_of_a_database_is_counted_if_it_is_the_signed_one(monkeypatch, tmp_path):
+    monkeypatch.setattr(verifying, "digest", lambda table, columns: "d" * 64)
+    monkeypatch.setattr(verifying, "facts_of_table", lambda table, *rest: rest)
+    table = Some(schema=Some(names=["age", "ill"]))
+
+    def certificate(columns=("age", "ill"), digest="d" * 64):
+        data = Some(table="t", columns=columns, digest=digest, quasi=["age"], sensitive=["ill"], unit=None)
+        return Some(data=data, asked=())
+
+    assert verifying._table_facts(tmp_path, certificate(), table)[:3] == (["age"], ["ill"], None)
+    with pytest.raises(VerificationError, match="--table"):
+        verifying._table_facts(tmp_path, certificate(), None)
+    for wrong in ({"columns": ("ill", "age")}, {"digest": "e" * 64}):
+        with pytest.raises(TamperError, match="changed after"):
+            verifying._table_facts(tmp_path, certificate(**wrong), table)
+
+
+def test_the_count_gives_each_stated_number_and_no_other(monkeypatch):
+    met = Judged("k", "k is at least 2", 2.0, 3.0, True)
+    monkeypatch.setattr(verifying, "judge", lambda asked, facts, given: list(asked))
+    monkeypatch.setattr(verifying, "_given_numbers", lambda certificate: {})
+    monkeypatch.setattr(verifying, "estimates", lambda asked, facts, drawn: {})
+    monkeypatch.setattr(verifying, "drawn_of", lambda certificate: None)
+
+    def count(after=None, asked=(met,), stated=(met,), suppressed=2):
+        facts = Some(to_json=lambda: {"records": 8, "k": 3}, records=8, classes=2, k=3, blanked=0)
+        findings = [Some(to_json=lambda f=f: {n: v for n, v in plain(f).items() if n != "counted"}) for f in asked]
+        utility = Some(suppressed=suppressed, scope="rows", suppressed_share=suppressed / 10)
+        after = {"records": 8, "k": 3} if after is None else after
+        return verifying._count(
+            Some(after=after, asked=findings, requirements=stated, input=Some(used=10), utility=utility), facts
+        )
+
+    assert count() == "counted again: 8 records in 2 classes, k = 3; every requirement is met"
+    assert count(stated=(replace(met, counted="records"),)) == count()
+    for wrong in ({"records": 8, "k": 4}, {"records": 8}, {"records": 8, "k": 3, "more": 1}, {}):
+        with pytest.raises(VerificationError, match="other numbers"):
+            count(after=wrong)
+    unmet = replace(met, met=False)
+    for asked, stated, match in (
+        ((unmet,), (met,), "come out"),
+        ((met,), (), "come out"),
+        ((met, unmet), (met, unmet), "not met"),
+    ):
+        with pytest.raises(VerificationError, match=match):
+            count(asked=asked, stated=stated)
+    with pytest.raises(VerificationError, match="add up"):
+        count(suppressed=1)
