@@ -1,0 +1,194 @@
+"""Facts, comparisons and trees of the proof at their limits: each written as plain values, without a release."""
+
+from __future__ import annotations
+
+import json
+import math
+from types import SimpleNamespace as Some
+
+import pytest
+
+from shoal.errors import TamperError, UsageError
+from shoal.model import requirement as req
+from shoal.release.proof import trees
+from shoal.release.proof.facts import Facts, Inside, alike, as_number, judge, recursive_levels, value_order
+from shoal.release.proof.trees import Tree
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": 1}, {"a": 2}),
+        ({"a": 1, "b": 2}, {"a": 1, "b": 3}),
+        ({"a": 1, "b": 2}, {"a": 3, "b": 2}),
+        ({"a": 1}, {"b": 1}),
+        ({"a": 1}, {"a": 1, "b": 2}),
+        ({"a": 1, "b": 2}, {"a": 1}),
+        ([1, 2], [1, 3]),
+        ([1, 2], [3, 2]),
+        ([1, 2], [1]),
+        ([1], [1, 2]),
+        ({"a": 1}, ["a"]),
+        (["a"], {"a": 1}),
+        ({"a": 1}, None),
+        (None, {"a": 1}),
+        ([], None),
+        (None, []),
+        (0.5, 0.25),
+        (1.0, 1),
+        (1, 1.0),
+        (1, True),
+        (0, None),
+        ("a", "b"),
+        (5, 6),
+    ],
+)
+def test_results_that_differ(one, other):
+    assert alike(one, other) is False
+
+
+@pytest.mark.parametrize("same", [{}, [], {"a": [1, {"b": 0.5}]}, [1, "a", None, True], 0.1, 7, "a", None])
+def test_results_that_are_the_same(same):
+    assert alike(same, json.loads(json.dumps(same))) is True
+
+
+def test_real_numbers_are_compared_by_the_rule():
+    assert alike(0.1 + 0.2, 0.3) is True
+
+
+@pytest.mark.parametrize(
+    ("values", "order", "expected"),
+    [
+        (["10", "9", None], (), [None, "9", "10"]),
+        (["b", "10", None, "9"], (), [None, "10", "9", "b"]),
+        (["high", None, "low"], ("low", "high"), [None, "low", "high"]),
+        (["c", "a", "b"], ("c", "b", "a"), ["c", "b", "a"]),
+        (["high", "low", "new"], ("low", "high"), ["high", "low", "new"]),  # one is not in the order
+        (["'-", "low"], ("-", "low"), ["'-", "low"]),  # a guard against formulas
+        (["'-", "-"], ("-", "low"), ["'-", "-"]),  # two at the same place: by their text
+        (["low", "high"], (), ["high", "low"]),
+        ([1, 0.5, True, "0.75"], (), [0.5, "0.75", 1, True]),  # 1 and True are equal, by their text
+        (["1.0", "1"], (), ["1", "1.0"]),
+    ],
+)
+def test_the_order_of_values(values, order, expected):
+    assert value_order(values, order) == expected
+    assert [type(v) for v in value_order(values, order)] == [type(v) for v in expected]
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [(True, 1.0), (False, 0.0), (3, 3.0), (0.5, 0.5), ("7", 7.0), ("1e3", 1000.0), ("x", None), ("1_0", None), ("inf", None),
+     ("nan", None), ("", None)],
+)  # fmt: skip
+def test_the_number_that_a_cell_spells(cell, number):
+    assert as_number(cell) == number
+
+
+def inside(**more):
+    return Inside(distinct=2, entropy=1.5, equal=0.3, ordered=0.2, **more)
+
+
+def test_facts_in_json_form():
+    facts = Facts(records=5, classes=2, k=2, unique=0, sizes={3: 1, 2: 1}, sensitive={"ill": inside()})
+    told = facts.to_json()
+    assert (told["sizes"], told["risk"]) == ({"2": 1, "3": 1}, {"largest": 0.5, "average": 0.4})
+    assert told.keys() == {"records", "classes", "k", "unique", "sizes", "risk", "sensitive", "blanked"}
+    people = Facts(records=5, classes=2, k=1, unique=1, sizes={1: 1, 3: 1}, people=3, linked_k=1, smallest={3: 2, 1: 1})
+    assert people.everybody == {3: 2, 1: 1}
+    assert (people.average_risk, people.unique_share) == (
+        pytest.approx((1 + 2 / 3) / 3, abs=1e-12),
+        pytest.approx(1 / 3, abs=1e-12),
+    )
+    more = people.to_json()
+    assert (more["people"], more["linked_k"], more["smallest"]) == (3, 1, {"1": 1, "3": 2})
+
+
+def test_values_inside_a_class_in_json_form():
+    told = inside(recursive={3: None, 2: 1.25}, delta=-0.0, beta=math.inf).to_json()
+    assert (told["recursive"], told["beta"], told["enhanced_beta"]) == ({"2": 1.25, "3": None}, None, None)
+    assert "t_hierarchical" not in told
+    assert math.copysign(1, told["delta"]) == 1.0, "no minus zero"
+    assert inside(hierarchical=0.0).to_json()["t_hierarchical"] == 0.0
+
+
+def test_each_requirement_gets_its_number():
+    values = inside(hierarchical=0.25, recursive={2: 1.25}, alpha=0.75)
+    facts = Facts(records=10, classes=2, k=4, unique=1, sizes={4: 1, 6: 1}, sensitive={"ill": values})
+    asked = {
+        req.K(4): 4,
+        req.MaxRisk(0.25): 0.25,
+        req.AverageRisk(0.2): 0.2,
+        req.SampleUniqueness(0.1): 0.1,
+        req.DistinctDiversity("ill", 2): 2,
+        req.RecursiveDiversity("ill", 2, 2): 1.25,
+        req.TCloseness("ill", 0.3, "equal"): 0.3,
+        req.TCloseness("ill", 0.25, "hierarchical"): 0.25,
+    }
+    assert [v.found for v in judge(asked, facts)] == list(asked.values())
+    assert [v.found for v in judge([req.K(4)], facts, {req.K(4).place: 2})] == [2]
+    with pytest.raises(UsageError, match="sensitive"):
+        judge([req.DistinctDiversity("pay", 2)], facts)
+    assert recursive_levels(asked) == {"ill": [2]}
+
+
+# --- trees -----------------------------------------------------------------------------------------------------------------
+
+TREE = Tree(3, {"flu": (0, 1), "true": (1, 1), "-x": (2, 0)})
+
+
+def test_the_groups_of_a_cell():
+    assert [TREE.path(v) for v in ("flu", True, "'-x", None)] == [(0, 1), (1, 1), (2, 0), (-1, -1)]
+    assert Tree(1, {}).path(None) == ()
+    with pytest.raises(TamperError, match="does not cover"):
+        TREE.path("True")
+
+
+def test_only_published_values_are_covered():
+    assert TREE.covering([None, True, "'-x", "other"]) == Tree(3, {"-x": (2, 0), "true": (1, 1)})
+    assert TREE.covering([None]).groups == {}
+    assert trees.order_covering(("low", "-", "high"), ["'-", None, "high"]) == ("-", "high")
+
+
+@pytest.mark.parametrize(
+    ("labels", "height", "path"),
+    [
+        ((2,), 1, ()),
+        ((1,), 1, ()),  # values alone are no root
+        ((4, 2), 2, (1,)),  # a root is added
+        ((4, 2, 1), 2, (1,)),
+        ((4, 2, 2), 3, (1, 1)),
+    ],
+)
+def test_a_tree_has_one_root(labels, height, path):
+    levels = [Some(labels=list(range(n)), groups=[min(i, n - 1) for i in range(labels[0])]) for n in labels]
+    hierarchy = Some(levels=levels, position={f"v{i}": i for i in range(labels[0])})
+    made = trees.tree_of(hierarchy)
+    assert (made.height, made.groups[f"v{labels[0] - 1}"]) == (height, path)
+
+
+def test_trees_and_orders_are_read_as_they_were_written(tmp_path):
+    file = tmp_path / trees.NAME
+    assert (trees.read(file), trees.read_orders(file)) == ({}, {})
+    trees.write({"ill": TREE}, file)
+    assert (trees.read(file), trees.read_orders(file)) == ({"ill": TREE}, {})
+    assert "orders" not in json.loads(file.read_text())
+    trees.write({}, file, {"size": ("low", "high")})
+    assert (trees.read(file), trees.read_orders(file)) == ({}, {"size": ("low", "high")})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ['{"format": "other", "columns": {}}', "[]", "{", '{"format": "shoal-hierarchies/1", "columns": {"a": {"height": 1}}}'],
+)
+def test_other_trees_are_refused(tmp_path, wrong):
+    (tmp_path / trees.NAME).write_text(wrong)
+    with pytest.raises(TamperError, match="not as Shoal wrote it"):
+        trees.read(tmp_path / trees.NAME)
+
+
+@pytest.mark.parametrize("orders", [{"size": ["low", 1]}, {"size": [1, "low"]}, ["size"], {"size": 3}])
+def test_other_orders_are_refused(tmp_path, orders):
+    (tmp_path / trees.NAME).write_text(json.dumps({"orders": orders}))
+    with pytest.raises(TamperError, match="not as Shoal wrote it"):
+        trees.read_orders(tmp_path / trees.NAME)
