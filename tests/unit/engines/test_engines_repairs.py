@@ -479,3 +479,16 @@ def test_a_first_record_without_values_is_no_heading_if_its_name_recurs(tmp_path
     assert len(read(csv(tmp_path, HEAD, "Anna,,,,,", *BODY))[0]) == 5
     with pytest.raises(UnreadableError, match="groups=set-aside"):
         read(csv(tmp_path, HEAD, "Mia,,,,,", *BODY))
+
+
+@pytest.mark.parametrize("second", ["class,sex,,,,", "class,sex,,,grade,"])
+def test_names_that_go_on_in_the_next_row_are_asked_about(tmp_path: Path, second: str) -> None:
+    rows = ["1st,m,3,5,118,57", "2nd,f,1,4,140,2", "3rd,m,2,9,12,8"]
+    with pytest.raises(UnreadableError, match="do not stand in one row"):
+        read(csv(tmp_path, ",,child,young,adult,old", second, *rows))
+    assert len(read(csv(tmp_path, ",,child,young,adult,old", *rows))[0]) == 3
+
+
+def test_years_above_columns_that_begin_empty_are_names(tmp_path: Path) -> None:
+    file = csv(tmp_path, "country,code,1960,1961,2001", "A,x,,,12", "B,y,,,14", "C,z,,3,19")
+    assert list(read(file)[0][0]) == ["country", "code", "1960", "1961", "2001"]

@@ -46,7 +46,7 @@ def strange_shape(names: Row, body: Sequence[Row], tail: Sequence[Row], over: Se
     if numbered_only(names) and body and names_below(body):
         return "heading"
     bare = [n for n, name in enumerate(names) if not text_of(name) and any(len(r) > n and text_of(r[n]) for r in body)]
-    if len(bare) > max(1, len(names) // 2):
+    if len(bare) > max(1, len(names) // 2) or (len(bare) > 1 and _goes_on(bare, body[0])):
         return "heading"
     alike = max(Counter(filled(names)).values(), default=0)
     parts = any(len(filled(r)) > 1 for r in over) or (bool(body) and not any(map(is_amount, body[0])))
@@ -56,6 +56,17 @@ def strange_shape(names: Row, body: Sequence[Row], tail: Sequence[Row], over: Se
     if names_inside(rows):
         return "tables"
     return "transposed" if transposed(names, rows) else ""
+
+
+def _goes_on(bare: Sequence[int], row: Row) -> bool:
+    """Whether a row names the columns without a name, with words alone, and at most half of the others.
+
+    >>> _goes_on([0, 1], ["class", "sex", "", "", ""]), _goes_on([0, 1], ["a", "b", "c", "d", ""])
+    (True, False)
+    """
+    held = [i for i, c in enumerate(row) if text_of(c)]
+    others = len(held) - len(bare)
+    return {*bare} <= {*held} and 2 * others <= len(row) - len(bare) and all(kind_of(row[i]) == "text" for i in held)
 
 
 def names_below(body: Sequence[Row]) -> bool:
@@ -278,6 +289,8 @@ def first_is_record(rows: Sequence[Row]) -> bool:
     (True, False)
     >>> first_is_record([["town", "2001"], ["A", "12"]]), first_is_record([["Anna", "1990"], ["Ben", "1985"]])
     (False, True)
+    >>> first_is_record([["town", "1960", "2001"], ["A", "", "12"]])  # nothing was counted in 1960
+    False
     >>> first_is_record([["town", "1/2/20"], ["A", "12"]]), first_is_record([["Anna", "6.2.2003"], ["Ben", "9.11.2000"]])
     (False, True)
     """
@@ -288,7 +301,8 @@ def first_is_record(rows: Sequence[Row]) -> bool:
         for i, (c, number) in enumerate(zip(first, numbers, strict=True))
     ]
     held = [[c, *(r[i] for r in below if len(r) > i and text_of(r[i]))] for i, c in enumerate(first) if numbers[i]]
-    years = all(_is_year(column[0]) and not all(map(_is_year, column[1:])) for column in held)
+    tall = [column for column in held if len(column) > 1] or held
+    years = all(_is_year(c[0]) for c in held) and not any(all(map(_is_year, c[1:])) for c in tall)
     if not below or not any(numbers) or (years and not all(numbers)):
         return False
     if text_of(first[0]) and not numbers[0] and numbers_columns(first[1:]):
