@@ -38,7 +38,7 @@ def test_rounding_widens_and_nothing_leaves_zero_to_one():
     assert 0.01 <= high < 0.02
 
 
-@pytest.mark.parametrize("neighbours", [5, 12, 38, 39, 60])
+@pytest.mark.parametrize("neighbours", [5, 38, 39])
 def test_places_like_their_neighbours_are_covered_at_the_level_and_not_idly(neighbours):
     rng = np.random.default_rng(neighbours)
     runs, inside, width = 1500, 0, 0.0
@@ -91,7 +91,7 @@ def test_a_size_that_tells_nothing_is_left_aside():
     assert not estimate(exact([0.3] * 19 + [0.6]), alone, 1500).by_size
 
 
-@pytest.mark.parametrize("neighbours", [8, 20, 38, 39, 60])
+@pytest.mark.parametrize("neighbours", [8, 38, 39])
 def test_with_the_size_known_places_are_covered_at_the_level_by_narrower_intervals(neighbours):
     rng = np.random.default_rng(100 + neighbours)
     runs, inside, width, plain, used = 600, 0, 0.0, 0.0, 0
