@@ -10,6 +10,8 @@ import atexit
 import functools
 import json
 import os
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -18,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-NURSERY = """
-import atexit, gc, json, os, socket, sys, traceback, types, warnings
+LOADED = """
+import importlib, pkgutil, warnings
 
 with warnings.catch_warnings():
     warnings.simplefilter("error")
@@ -27,17 +29,30 @@ with warnings.catch_warnings():
     import shoal
     for name in ("anonymize", "attack", "check", "inspect", "measure", "predict", "verify"):
         getattr(shoal, name)
+    import shoal.__main__, shoal.cli
+    for package in ("attacks", "cli", "engines.files", "engines.recode", "release", "report", "search"):
+        for module in pkgutil.walk_packages(importlib.import_module(f"shoal.{package}").__path__, f"shoal.{package}."):
+            try:
+                module.name.endswith("__main__") or importlib.import_module(module.name)
+            except ImportError:
+                pass  # of a package that is not installed
     try:
+        import cryptography.hazmat.primitives.asymmetric.ed25519, pandas, pyarrow.pandas_compat
+        import scipy.optimize, scipy.special, scipy.stats
         import numba
+        numba.njit(lambda: None)()  # loads its compiler
     except ImportError:
         pass
+"""
+"""Loads everything that a command may need; it compiles nothing of Shoal and reads no data."""
+NURSERY = f"""
+import atexit, gc, json, os, signal, socket, sys, traceback, types
+{LOADED}
 gc.freeze()
 
 
-def live(job, handles):
-    *streams, ended = handles
+def live(job, streams):
     code = 1
-    os.set_inheritable(ended, False)
     try:
         for number, handle in enumerate(streams):
             os.dup2(handle, number)
@@ -45,6 +60,7 @@ def live(job, handles):
         os.environ.clear()
         os.environ.update(job["env"])
         os.chdir(job["folder"])
+        sys.path[1:1] = [p for p in job["env"].get("PYTHONPATH", "").split(os.pathsep) if p and p not in sys.path]
         sys.argv = ["-c", *job["arguments"]]
         sys.modules["__main__"] = program = types.ModuleType("__main__")
         if job["strict"]:
@@ -58,25 +74,44 @@ def live(job, handles):
     finally:
         atexit._run_exitfuncs()
         sys.stdout.flush(), sys.stderr.flush()
-        os.write(ended, str(code).encode())
         os._exit(code)
 
 
-door, running = socket.socket(fileno=int(sys.argv[1])), 0
+def reap(number, frame, options=os.WNOHANG):
+    while ends:
+        pid, status = os.waitpid(-1, options)
+        if not pid:
+            break
+        try:
+            os.write(ends[pid], str(os.waitstatus_to_exitcode(status)).encode())
+        except BrokenPipeError:
+            pass  # nobody waits for it
+        os.close(ends.pop(pid))
+
+
+door, ends = socket.socket(fileno=int(sys.argv[1])), {{}}
+signal.signal(signal.SIGCHLD, reap)
 while True:
     said, handles, _, _ = socket.recv_fds(door, 1 << 20, 4)
-    while running and os.waitpid(-1, os.WNOHANG)[0]:
-        running -= 1
     if not said:
         break
-    if os.fork() == 0:
+    *streams, ended = handles
+    signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGCHLD}})
+    pid = os.fork()
+    if pid == 0:
         door.close()
-        live(json.loads(said), handles)
-    running += 1
-    for handle in handles:
+        for handle in (ended, *ends.values()):
+            os.close(handle)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {{signal.SIGCHLD}})
+        live(json.loads(said), streams)
+    ends[pid] = ended
+    os.write(ended, f"{{pid}} ".encode())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {{signal.SIGCHLD}})
+    for handle in streams:
         os.close(handle)
-for _ in range(running):
-    os.wait()
+signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGCHLD}})
+reap(0, None, options=0)
 """
 
 
@@ -109,15 +144,28 @@ class Child:
         arguments: Sequence[str] = (),
         strict: bool = False,
     ) -> None:
-        self._ended, there = os.pipe()
+        ended, there = os.pipe()
+        self._ended = os.fdopen(ended, "rb", buffering=0)
         job: dict[str, Any] = {"code": code, "folder": str(folder), "env": dict(env), "arguments": [*arguments], "strict": strict}
         socket.send_fds(_door(), [json.dumps(job).encode()], [*streams, there])
         os.close(there)
 
-    def wait(self) -> int:
-        """Its exit code; −1 if it was killed."""
-        with os.fdopen(self._ended, "rb") as ended:
-            return int(ended.read() or b"-1")
+    def wait(self, kill_after: float | None = None) -> int:
+        """Its exit code, or minus the signal that killed it: SIGKILL after so many seconds. Then there is no such process."""
+        with self._ended:
+            known = self._ended.read(64)
+            if kill_after is not None and len(known.split()) < 2 and not select.select([self._ended], [], [], kill_after)[0]:
+                os.kill(int(known.split()[0]), signal.SIGKILL)
+            return int((known + self._ended.read()).split()[1])
+
+
+COMMAND = "import sys\nfrom shoal.__main__ import main\nsys.argv[0] = 'shoal'\nmain()"
+
+
+def shoal(*words: str, folder: Path | None = None, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """The command ``shoal`` with these words in a process of its own."""
+    ended, out, said = run(COMMAND, folder or Path.cwd(), os.environ if env is None else env, arguments=words)
+    return subprocess.CompletedProcess(["shoal", *words], ended, out, said)
 
 
 def run(

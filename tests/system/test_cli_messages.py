@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+import nursery
+
 COMMAND = [sys.executable, "-m", "shoal"]
 
 
@@ -19,7 +21,7 @@ def people(tmp_path):
 
 
 def run(*words: str, folder) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *words], cwd=folder, capture_output=True, text=True, check=False)
+    return nursery.shoal(*words, folder=folder)
 
 
 def test_a_weight_of_words_is_named(people):

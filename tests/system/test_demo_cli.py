@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import nursery
 from release_forging import plain_certificate
 from shoal.measures.metrics import explain_term
 
@@ -19,7 +20,7 @@ SHOAL = [sys.executable, "-m", "shoal.cli"]
 
 
 def shoal(*words: str, cwd: Path, expect: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*SHOAL, *words], cwd=cwd, capture_output=True, text=True, timeout=600)
+    done = nursery.shoal(*words, folder=cwd)
     assert done.returncode == expect, done.stderr[-2000:]
     return done
 

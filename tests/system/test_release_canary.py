@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import os
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 
+import nursery
 from shoal.cli import main
 
 ROWS = 60
@@ -170,13 +169,6 @@ def test_python_errors_carry_no_cell_in_message_or_cause(scene):
     assert not leaks("".join(traceback.format_exception(caught.value)), cells)
 
 
-KILLED = """
-import sys
-from shoal.cli import main
-main(sys.argv[1:])
-"""
-
-
 @pytest.mark.slow
 def test_kill_at_any_moment_leaves_nothing_under_the_final_name(tmp_path):
     rng = np.random.default_rng(2)
@@ -186,20 +178,15 @@ def test_kill_at_any_moment_leaves_nothing_under_the_final_name(tmp_path):
         out.writelines(f"{rng.integers(18, 90)},t{rng.integers(0, 40)},i{rng.integers(0, 5)}\n" for _ in range(4_000))
     policy = "roles: {quasi: [age, town], sensitive: [ill]}\nrequire: {k: 5}\nallow: {suppress: 0.05}\nmethod: lattice\n"
     (tmp_path / "p.yml").write_text(policy)
-    words = [
-        sys.executable,
-        "-c",
-        KILLED,
-        "anonymize",
-        str(table),
-        "--policy",
-        str(tmp_path / "p.yml"),
-        "--out",
-        str(tmp_path / "out"),
-    ]
+    words = ["anonymize", str(table), "--policy", str(tmp_path / "p.yml"), "--out", str(tmp_path / "out")]
     environment = {**os.environ, "NUMBA_NUM_THREADS": "1"}
+    none = os.open(os.devnull, os.O_RDWR)
+
+    def ended(kill_after: float | None = None) -> int:
+        return nursery.Child(nursery.COMMAND, tmp_path, environment, [none] * 3, arguments=words).wait(kill_after)
+
     start = time.perf_counter()
-    subprocess.run(words, check=True, capture_output=True, env=environment)
+    assert ended() == 0
     whole = time.perf_counter() - start
     from shoal.release.verification import verify
 
@@ -210,21 +197,18 @@ def test_kill_at_any_moment_leaves_nothing_under_the_final_name(tmp_path):
         if killed == 4:
             break
         start = time.perf_counter()
-        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
-        try:
-            process.wait(timeout=whole * share)
-            whole = time.perf_counter() - start  # it has become faster since
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if ended(kill_after=whole * share):
             killed += 1
+        else:
+            whole = time.perf_counter() - start  # it has become faster since
         if (tmp_path / "out").exists():
             assert verify(tmp_path / "out").ok, "what is there is whole"
             for path in (tmp_path / "out").iterdir():
                 path.unlink()
             (tmp_path / "out").rmdir()
     assert killed == 4
-    subprocess.run(words, check=True, capture_output=True, env=environment)
+    assert ended() == 0
+    os.close(none)
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".shoal")], "the next run sweeps what killed ones left"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import typer
 
+import nursery
 from shoal.cli import build
 from shoal.cli._shell import commands, process
 from shoal.cli._shell import process as volume
@@ -41,8 +42,8 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def shoal(*words: str, code: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([sys.executable, "-m", "shoal", *words], capture_output=True, text=True, check=False, **more)
+def shoal(*words: str, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    done = nursery.shoal(*words, folder=cwd)
     assert done.returncode == code, done.stderr
     return done
 

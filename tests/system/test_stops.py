@@ -15,17 +15,18 @@ from typing import Any
 
 import pytest
 
+import nursery
 import shoal
 from servers import postgres_server
 from shoal.disk.atomic import YOUNG, passing_name, sweep
 
 __all__ = ["postgres_server"]
 
-MATRIX = """
+MATRIX = f"""
 import atexit, json, os, resource, runpy, signal, sys, tempfile, time
 from pathlib import Path
-
-import duckdb, numpy, pyarrow.csv, pyarrow.parquet, shoal.api.anonymize, shoal.api.transform, shoal.cli, shoal.report
+{nursery.LOADED}
+import shoal.api.transform
 
 def hidden(place):
     return [[p.name, p.stat().st_mode & 0o777] for d in (place, place / "tmp") for p in d.glob(".shoal-*")]
@@ -74,15 +75,15 @@ def run(place, words, end):
 
 found = []
 for name, words, end in json.load(sys.stdin):
-    place = Path(sys.argv[1]) / f"{name} {end}"
+    place = Path(sys.argv[1]) / f"{{name}} {{end}}"
     (place / "tmp").mkdir(parents=True)
-    words = [w.replace("OUT", str(place / "out")).replace("NEW", f"new_{len(found)}") for w in words]
+    words = [w.replace("OUT", str(place / "out")).replace("NEW", f"new_{{len(found)}}") for w in words]
     code, left, made = run(place, words, end), hidden(place), [p.name for p in place.glob("out*")]
     again = run(place, words, "") if end == "SIGKILL" else 0
     said = (place / "said").read_text() if end == "full disk" else ""
     after = [p.name for p in place.glob("out*")]
-    found.append({"case": [name, end], "code": code, "left": left, "made": made, "said": said, "again": again, "after": after,
-                  "still": hidden(place)})
+    found.append({{"case": [name, end], "code": code, "left": left, "made": made, "said": said, "again": again, "after": after,
+                  "still": hidden(place)}})
 json.dump(found, sys.stdout)
 """
 CODES = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129, "SIGKILL": -9}

@@ -27,7 +27,7 @@ from shoal.protector.care import rotation
 from shoal.protector.log import audit, checkpoints
 from shoal.protector.pseudonyms import references
 from shoal.protector.store import database, entries, index
-import pyarrow, psycopg, sqlalchemy  # loaded once, so that children start at once
+import pandas, psycopg, pyarrow.compute, sqlalchemy  # loaded once, so that children start at once
 
 def work(at, nth, todo, rest):
     left = [nth]

@@ -7,14 +7,13 @@ import os
 import re
 import signal
 import stat
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import nursery
 import shoal
 from release_forging import plain_certificate, sign_anew
 from shoal.cli import main
@@ -171,8 +170,8 @@ shoal.anonymize(table, quasi=["sex"], insensitive=["pay"], k=4, transform=noise)
 @pytest.mark.parametrize("moment", ["publish", "settle"])
 def test_kill_just_before_and_just_after_the_folder_gets_its_name(tmp_path, moment):
     """Before: neither folder nor seed is left after the next run. After: the next run gives the seed its name."""
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "out"), moment], capture_output=True)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    ended, _, said = nursery.run(KILLED, tmp_path, os.environ, arguments=[str(tmp_path / "out"), moment])
+    assert ended == -signal.SIGKILL, said
     assert not (tmp_path / "out.private.json").exists()
     assert (tmp_path / "out").exists() == (moment == "settle")
     assert [p.name[:12] for p in tmp_path.glob(".shoal-seed*")] == [".shoal-seed-"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import nursery
 from search_oracle import Table, judge, random_table
 from shoal.errors import InfeasibleError, StoppedError
 from shoal.kernels.jit import HAVE_NUMBA
@@ -130,15 +131,10 @@ print(sum(counted().values()), sorted(late))
 @pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
 @pytest.mark.parametrize("arguments", [("listed", "k"), ("lazy", "k"), ("listed", "s"), ("lazy", "s"), ("local", "k")])
 def test_every_kernel_is_compiled_before_the_clock_starts(arguments: tuple[str, str]) -> None:
-    path = os.pathsep.join(sys.path)
-    done = subprocess.run(
-        [sys.executable, "-c", KERNELS, *arguments],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    total, late = done.stdout.split(maxsplit=1)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended, printed, said = nursery.run(KERNELS, Path.cwd(), env, arguments=arguments)
+    assert ended == 0, said
+    total, late = printed.split(maxsplit=1)
     assert int(total) >= 2
     assert late.strip() == "[]"
 
