@@ -324,8 +324,7 @@ def loss_of_file(found: Prepared, original: pa.Table, released: pa.Table) -> flo
     return math.expm1(total)
 
 
-@pytest.mark.parametrize("k", [3, 10])
-@pytest.mark.parametrize("name", ["few", "gaps"])
+@pytest.mark.parametrize(("name", "k"), [("few", 3), ("gaps", 10)])
 @pytest.mark.parametrize(
     ("method", "suppress", "cells"),
     [("lattice", 0.0, None), ("lattice", 0.1, None), ("best", 0.1, None)]
