@@ -356,9 +356,9 @@ def _by_cells(
     return [both_releases(new, old, c, people, rows, distinct=least[c]) for c in columns]
 
 
-def _label_results(found: Sequence[AttackResult], earlier: Path, previous: Sequence[Path]) -> list[AttackResult]:
+def _label_results(results: Sequence[AttackResult], earlier: Path, previous: Sequence[Path]) -> list[AttackResult]:
     """Results of one earlier release of several: each by the name of its folder, so that none stands for another."""
-    return [*found] if len(previous) < 2 else [replace(r, name=f"{r.name}, with {earlier.name}") for r in found]
+    return [*results] if len(previous) < 2 else [replace(r, name=f"{r.name}, with {earlier.name}") for r in results]
 
 
 def _family_shown(place: Path, claims: LinkedCertificate) -> Shown:

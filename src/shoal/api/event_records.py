@@ -252,11 +252,11 @@ def _in_order(columns: Sequence[CodeArray]) -> IntArray:
     return np.unique(key, return_inverse=True)[1].astype(np.int64)
 
 
-def _season(events: _Events, when: CodeArray, bucket: IntArray, season: IntArray, said: Sequence[str]) -> tuple[Season, ...]:
+def _season(events: _Events, when: CodeArray, bucket: IntArray, season: IntArray, labels: Sequence[str]) -> tuple[Season, ...]:
     """By hour, each known with its day and place; by weekday, each day with its place."""
     dense = np.unique(bucket, return_inverse=True)[1].astype(np.int32)
     grouping = group_codes([dense[when], *events.places])
-    return seasons(Traces.of(events.person, grouping.ids), season[when[grouping.first]], said)
+    return seasons(Traces.of(events.person, grouping.ids), season[when[grouping.first]], labels)
 
 
 PIECE = 2_000_000
@@ -363,13 +363,13 @@ def _list_values(source: Table, name: str) -> tuple[pa.Array, IntArray]:
     return values.slice(0, len(values) - gap), np.asarray(rows[: len(rows) - gap], dtype=np.int64)
 
 
-def _codes_of(found: pa.ChunkedArray, values: pa.Array) -> IntArray:
+def _codes_of(column: pa.ChunkedArray, values: pa.Array) -> IntArray:
     """The place of each value in the list; −1 where it is missing."""
-    found = found.cast(values.type)
+    column = column.cast(values.type)
     if pa.types.is_floating(values.type):
-        found = pc.add(found, pa.scalar(0.0, values.type))  # −0.0 is 0.0
-    places = pc.index_in(found, value_set=values)
-    if places.null_count != found.null_count:
+        column = pc.add(column, pa.scalar(0.0, values.type))  # −0.0 is 0.0
+    places = pc.index_in(column, value_set=values)
+    if places.null_count != column.null_count:
         raise InternalError("a value of the table was not among those listed.")
     return np.asarray(pc.fill_null(places, -1).to_numpy(), dtype=np.int64)
 

@@ -370,7 +370,7 @@ def ways(improvement: Improvement, levels: Mapping[str, int]) -> list[Way]:
     now = improvement.at(levels)
     if now.met:
         return []
-    found: list[Way] = []
+    ways_out: list[Way] = []
     tries = 0
     for column, top in improvement.highest.items():
         for level in range(now.levels[column] + 1, top + 1):
@@ -379,12 +379,12 @@ def ways(improvement: Improvement, levels: Mapping[str, int]) -> list[Way]:
                 break
             tried = improvement.at({**now.levels, column: level})
             if tried.met:
-                found.append(Way(tried, column, level))
+                ways_out.append(Way(tried, column, level))
                 break
-    found.sort(key=lambda way: (way.tried.loss, way.column))
+    ways_out.sort(key=lambda way: (way.tried.loss, way.column))
     if now.k is not None and now.left_out <= MOST_LEFT_OUT and now.loss_met and all(v.met for v in now.verdicts):
-        found = [*found[: MOST - 1], Way(now, suppress=math.ceil(100 * now.left_out) / 100)]
-    return found[:MOST]
+        ways_out = [*ways_out[: MOST - 1], Way(now, suppress=math.ceil(100 * now.left_out) / 100)]
+    return ways_out[:MOST]
 
 
 SIZES = (2, 3, 5, 10, 20, 50, 100)

@@ -135,11 +135,11 @@ def _declared_missing(column: Column, values: pa.Array) -> tuple[str, ...]:
     return tuple(text for value, text in held if any(_is_declared(value, rule) for rule in column.user_missing))
 
 
-def _is_declared(value: Any, said: object) -> bool:
-    if isinstance(said, tuple):
-        low, high = said
+def _is_declared(value: Any, declared: object) -> bool:
+    if isinstance(declared, tuple):
+        low, high = declared
         return bool(low <= value <= high)
-    return bool(value == said)
+    return bool(value == declared)
 
 
 NO_SUCH_DAY = "no such day"
@@ -415,14 +415,14 @@ def _decode(table: Any) -> Any:
     return table.cast(pa.schema(list(zip(table.column_names, types, strict=True))))
 
 
-def _with_class(made: ColumnFinding, found: Classed | None) -> ColumnFinding:
-    item = None if found is None else found.item
+def _with_class(made: ColumnFinding, classed: Classed | None) -> ColumnFinding:
+    item = None if classed is None else classed.item
     return made if made.hipaa == item else replace(made, hipaa=item)
 
 
-def _written_with_signs(found: Sequence[ColumnFinding]) -> tuple[str, ...]:
+def _written_with_signs(findings: Sequence[ColumnFinding]) -> tuple[str, ...]:
     """Notes about numbers that are texts to the reader: beside spellings of "no value", or because of a sign, a unit or marks."""
-    numbers = [c for c in found if c.kind == "text" and c.scale is Scale.NUMBER]
+    numbers = [c for c in findings if c.kind == "text" and c.scale is Scale.NUMBER]
     signs, gaps = [c.name for c in numbers if not c.missing_values], [c.name for c in numbers if c.missing_values]
     notes = []
     if signs:

@@ -301,22 +301,22 @@ def measure(
     _check_named(source, secret, {"unit": unit, "weight": weight, "subpopulation": by}, order or {}, hierarchies or {})
     rule, person = missing_rule(missing), unit or source.schema.unit
     with source.one_state() as state:
-        found = _count(source, asked, secret, by, counts, person, weight or source.schema.weight, memory_budget, progress)
-        found = in_written_order(in_spoken_order(in_order(found, dict(order or {}))))
-        who = class_members(source, found, needed=found.weights is not None or population is not None)
-        size, present = population_and_presence(population, found, asked, person, rule, who)
+        classes = _count(source, asked, secret, by, counts, person, weight or source.schema.weight, memory_budget, progress)
+        classes = in_written_order(in_spoken_order(in_order(classes, dict(order or {}))))
+        who = class_members(source, classes, needed=classes.weights is not None or population is not None)
+        size, present = population_and_presence(population, classes, asked, person, rule, who)
         return Measurement(
-            found,
+            classes,
             source.name,
             rule,
             present,
             size,
-            sample_estimates(drop_missing(found, who) if rule is MissingPolicy.DROP else found, size)
+            sample_estimates(drop_missing(classes, who) if rule is MissingPolicy.DROP else classes, size)
             if present is None
             else None,
             subpopulation_sizes(source, asked, by, person, rule, counts) if by else None,
             {**_said_distances(source, secret, order or {}), **(distances or {})},
-            {name: _hierarchy(name, given, found) for name, given in (hierarchies or {}).items()},
+            {name: _hierarchy(name, given, classes) for name, given in (hierarchies or {}).items()},
             c,
             who,
             source=source if counts is None else None,  # a row is not a person: subsets come from the classes

@@ -73,21 +73,21 @@ def _whole(frame: Source) -> Source:
     return whole
 
 
-def _roles(table: Table, said: Mapping[str, Any], rest: str | None) -> dict[str, Any]:
+def _roles(table: Table, stated: Mapping[str, Any], rest: str | None) -> dict[str, Any]:
     """The given roles, and one for every other column; a warning lists the guesses."""
-    roles = {role: () if said.get(role) is None else said[role] for role in ROLES}
-    named = {n for given in (*roles.values(), said.get("unit"), said.get("weight")) for n in names(given)}
+    roles = {role: () if stated.get(role) is None else stated[role] for role in ROLES}
+    named = {n for given in (*roles.values(), stated.get("unit"), stated.get("weight")) for n in names(given)}
     open_ = [n for n in table.schema.names if n not in named]
     said_rest = {} if rest is None else {"rest": rest}
-    if not open_ or (rest and said.get("quasi") is not None):
+    if not open_ or (rest and stated.get("quasi") is not None):
         return _add_columns(roles, {}) | said_rest
     open_columns = [c for c in _find_columns(table) if c.name in open_]
-    if said.get("quasi") is not None:
+    if stated.get("quasi") is not None:
         _no_further_quasi([c.name for c in open_columns if c.role is Role.QUASI])
     open_now = [c for c in open_columns if c.role is Role.UNDECIDED]
     if open_now and rest is None:
         raise undecided(table.schema, [c.name for c in open_now], {c.name: c.reason for c in open_now})
-    marks = {c.mark: c.name for c in open_columns if c.mark and said.get(c.mark) is None}
+    marks = {c.mark: c.name for c in open_columns if c.mark and stated.get(c.mark) is None}
     guessed = {role: [c.name for c in open_columns if c.role.value == role and c.name not in marks.values()] for role in ROLES}
     lines = [f"{role}: {', '.join(some)}" for role, some in (*guessed.items(), *((m, [n]) for m, n in marks.items())) if some]
     warnings.warn(f"roles were guessed, check them: {'; '.join(lines)}.", ShoalWarning, stacklevel=3)

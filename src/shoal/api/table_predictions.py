@@ -235,22 +235,22 @@ def table_population(
     return not_one_by_one(both, doubts) if doubts else both
 
 
-def not_one_by_one(found: prediction.PopulationEstimate, why: str) -> prediction.PopulationEstimate:
+def not_one_by_one(estimate: prediction.PopulationEstimate, why: str) -> prediction.PopulationEstimate:
     """The same numbers with grade C, because of how people were sampled; counted ones stay."""
-    if found.fitted is None or found.sample_size == found.population:
-        return found
+    if estimate.fitted is None or estimate.sample_size == estimate.population:
+        return estimate
 
     def rough(e: Estimate) -> Estimate:
         return replace(e, grade="C", notes=(*e.notes, why))
 
     fitted = replace(
-        found.fitted,
-        sample_uniques_alone=rough(found.fitted.sample_uniques_alone),
-        right_matches=rough(found.fitted.right_matches),
-        population_uniques=rough(found.fitted.population_uniques),
+        estimate.fitted,
+        sample_uniques_alone=rough(estimate.fitted.sample_uniques_alone),
+        right_matches=rough(estimate.fitted.right_matches),
+        population_uniques=rough(estimate.fitted.population_uniques),
     )
-    match, uniques = (None if e is None else rough(e) for e in (found.match, found.uniques))
-    return replace(found, match=match, uniques=uniques, fitted=fitted, notes=(why, *found.notes[1:]))
+    match, uniques = (None if e is None else rough(e) for e in (estimate.match, estimate.uniques))
+    return replace(estimate, match=match, uniques=uniques, fitted=fitted, notes=(why, *estimate.notes[1:]))
 
 
 def with_pilot(
@@ -496,18 +496,18 @@ def _answer(law: prediction.Zipf, fitted: prediction.ZipfFit, tested: Dependence
     return replace(share, grade=cast("Grade", grade), method=method, notes=tuple(notes))
 
 
-def _test_independence(found: _Places, rng: np.random.Generator) -> Dependence | None:
+def _test_independence(places: _Places, rng: np.random.Generator) -> Dependence | None:
     """Independence of consecutive places (of two random records of a person where the order is not known)."""
-    if found.sequences is None:
+    if places.sequences is None:
         return None
-    pairs = found.sequences.following() if found.in_order else found.sequences.random_pairs(rng)
+    pairs = places.sequences.following() if places.in_order else places.sequences.random_pairs(rng)
     return dependence(*pairs, rng) if len(pairs[0]) > 1 else None
 
 
 def _shares(
     law: prediction.Zipf,
     seen: prediction.Distribution | None,
-    found: _Places,
+    places: _Places,
     people: int,
     per_row: int,
     k: int,
@@ -516,10 +516,10 @@ def _shares(
 ) -> list[dict[str, Any]]:
     """For each number of rows: the law, the counts, the chain, and what the table shows."""
     chain = None
-    if found.sequences is not None and found.in_order:
-        pairs = found.sequences.following()
+    if places.sequences is not None and places.in_order:
+        pairs = places.sequences.following()
         chain = Chain(*pairs) if len(pairs[0]) else None
-    traces = None if found.sequences is None else Traces.of(found.sequences.person, found.sequences.place)
+    traces = None if places.sequences is None else Traces.of(places.sequences.person, places.sequences.place)
     rows = []
     for s in steps:
         row: dict[str, Any] = {"records": s, "law": prediction.expected_share(law, people, s * per_row, k=k).value}
@@ -527,8 +527,8 @@ def _shares(
             row["counts"] = prediction.expected_share(seen, people, s * per_row, k=k).value
         if chain is not None:
             row["chain"] = chain_share(chain, people, s * per_row, k=k, rng=rng).value
-        if found.sequences is not None and found.in_order:
-            share, those = found.sequences.alone(s * per_row, k)
+        if places.sequences is not None and places.in_order:
+            share, those = places.sequences.alone(s * per_row, k)
             row["measured"] = share if those else None
         if traces is not None:
             enough = s * per_row <= int(traces.lengths.max())
@@ -538,20 +538,20 @@ def _shares(
 
 
 def _notes(
-    options: Mapping[str, Any], found: _Places, fitted: prediction.ZipfFit, tested: Dependence | None, people: int
+    options: Mapping[str, Any], places: _Places, fitted: prediction.ZipfFit, tested: Dependence | None, people: int
 ) -> list[str]:
     notes = []
     if options.get("records_per_row") is None:
         notes.append("one place per row is assumed; for trips with beginning and end in a row, say --records-per-row 2")
-    if found.left_out:
-        notes.append(f"{found.left_out:,} rows without a place (person, time) are left out")
+    if places.left_out:
+        notes.append(f"{places.left_out:,} rows without a place (person, time) are left out")
     if tested is None:
         notes.append("the law takes records as independent; name the person (--unit) to test it")
     elif not tested.found:
         notes.append("no dependence between records of a person was found")
-    if found.people is not None and found.people != people:
-        notes.append(f"measured on the {found.people:,} people of the table; the law is asked for {people:,}")
-    if found.sequences is not None:
+    if places.people is not None and places.people != people:
+        notes.append(f"measured on the {places.people:,} people of the table; the law is asked for {people:,}")
+    if places.sequences is not None:
         notes.append(
             "measured: the first records of each person in order; known_places: so many known places, against whole traces"
         )

@@ -112,8 +112,8 @@ def _fit_weights(group: IntArray, members: FloatArray, margins: Sequence[tuple[I
     return weight
 
 
-def _ratio(wanted: FloatArray, found: npt.NDArray[Any]) -> FloatArray:
-    out: FloatArray = np.divide(wanted, found, out=np.zeros_like(wanted), where=found > 0)
+def _ratio(wanted: FloatArray, counts: npt.NDArray[Any]) -> FloatArray:
+    out: FloatArray = np.divide(wanted, counts, out=np.zeros_like(wanted), where=counts > 0)
     return out
 
 

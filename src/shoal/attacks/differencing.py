@@ -109,10 +109,10 @@ def _extreme(matrix: FloatArray, sums: FloatArray, box: list[Any], cell: int, si
     return float(np.ceil(value - 1e-6)) if sign > 0 else float(np.floor(value + 1e-6))
 
 
-def differencing(found: Bounds, hidden: npt.ArrayLike, *, threshold: int) -> AttackResult:
+def differencing(bounds: Bounds, hidden: npt.ArrayLike, *, threshold: int) -> AttackResult:
     """Are hidden counts below ``threshold`` recovered, or confined to fewer than ``threshold`` possible values?"""
     question = "Which hidden counts of the table follow from the published sums?"
-    width = found.width()[np.asarray(hidden, dtype=bool)]
+    width = bounds.width()[np.asarray(hidden, dtype=bool)]
     if not len(width):
         return AttackResult.not_run("differencing", "no count is hidden", question)
     exact, narrow = int((width < 0.5).sum()), int((width < threshold - 1).sum())

@@ -25,15 +25,15 @@ def record_counts(text: str) -> list[int]:
     return [int(word) for word in words]
 
 
-def show_prediction(found: Prediction, plot: Path | None = None, *, as_json: bool) -> None:
+def show_prediction(prediction: Prediction, plot: Path | None = None, *, as_json: bool) -> None:
     """One JSON object with everything; or the answer in a line, the rest below it under the names people use, then the notes."""
     if plot is not None:
-        _shared.say(f"Plot written to {found.plot(plot)}.")
-    answer, rest = found.answer, dict(found.more)
+        _shared.say(f"Plot written to {prediction.plot(plot)}.")
+    answer, rest = prediction.answer, dict(prediction.more)
     if as_json:
-        _shared.put_json(found.to_json())
+        _shared.put_json(prediction.to_json())
         return
-    _shared.line(f"{found.what}: {answer}")
+    _shared.line(f"{prediction.what}: {answer}")
     if answer.log_value is not None and 0 <= answer.value < 1e-6:
         _shared.line(f"  natural logarithm: {written(answer.log_value)}")
     tables = {name: rest.pop(name) for name in list(rest) if _is_table(rest[name])}
@@ -138,20 +138,20 @@ def show_households(homes: HouseholdRisk) -> None:
 
 
 def show_population(
-    found: PopulationEstimate, *, household: str | None, records: Path | None, plot: Path | None, as_json: bool
+    estimate: PopulationEstimate, *, household: str | None, records: Path | None, plot: Path | None, as_json: bool
 ) -> None:
     """Write the files that were requested, then one JSON object or the tables."""
-    fitted: Any = found.fitted
+    fitted: Any = estimate.fitted
     if fitted is None and (household is not None or records is not None):
         raise UsageError("records and households are those of a table.", hint="Name the sample with --table.")
     homes = None if household is None else fitted.households(household)
-    if homes is not None and bool((homes.members > 1).any()) and f"'{household}'" not in "".join(found.notes):
+    if homes is not None and bool((homes.members > 1).any()) and f"'{household}'" not in "".join(estimate.notes):
         from shoal.api.table_predictions import not_one_by_one
         from shoal.prediction.population.without_model import ONE_BY_ONE
 
         why = f"Column '{household}' names households, and some have several people here, so grade C. {ONE_BY_ONE}"
-        found = not_one_by_one(found, why)
-        fitted = found.fitted
+        estimate = not_one_by_one(estimate, why)
+        fitted = estimate.fitted
     if records is not None:
         _shared.say(f"Risk of each record written to {fitted.write(records)}.")
     if plot is not None:
@@ -159,17 +159,17 @@ def show_population(
         from shoal.report.charts import save
 
         others = [] if fitted is None else fitted.by_other_models()
-        _shared.say(f"Plot written to {save(plots.population_chart(found, others), plot)}.")
+        _shared.say(f"Plot written to {save(plots.population_chart(estimate, others), plot)}.")
     if as_json:
-        _shared.put_json(found.to_json() | ({} if homes is None else {"households": homes.to_json()}))
+        _shared.put_json(estimate.to_json() | ({} if homes is None else {"households": homes.to_json()}))
         return
     if fitted is not None:
-        _estimate_lines(found, fitted)
+        _estimate_lines(estimate, fitted)
     else:
-        _class_sizes(found)
+        _class_sizes(estimate)
     if homes is not None:
         show_households(homes)
-    for note in found.notes:
+    for note in estimate.notes:
         _shared.line(note)
     if fitted is None:
         _shared.next_step("with --table SAMPLE --quasi a,b it is fitted to the records themselves.")
@@ -179,13 +179,14 @@ def show_population(
         _shared.next_step("shoal anonymize TABLE --draft policy.yml makes a release of it.")
 
 
-def _estimate_lines(found: PopulationEstimate, risk: PopulationRisk) -> None:
+def _estimate_lines(estimate: PopulationEstimate, risk: PopulationRisk) -> None:
     """One headline, which needs no model; then the numbers behind it, and which of them to believe."""
-    counted, m = risk.model == "counted", found.match
+    counted, m = risk.model == "counted", estimate.match
     if m is not None and not counted:
+        one = estimate.sample_uniques == 1
         _shared.line(
-            f"Of {risk.people:,} records, {found.sample_uniques:,} {'is' if found.sample_uniques == 1 else 'are'} unique in the "
-            f"sample. A match of {'it' if found.sample_uniques == 1 else 'one of them'} with the "
+            f"Of {risk.people:,} records, {estimate.sample_uniques:,} {'is' if one else 'are'} unique in the "
+            f"sample. A match of {'it' if one else 'one of them'} with the "
             f"population of {risk.population:,} is correct with a chance of {as_percent(m.value)} ({as_percent(m.low)} to "
             f"{as_percent(m.high)}, 95 %, grade {m.grade}). This needs no model: believe it first."
         )
@@ -239,13 +240,13 @@ def _show_estimate(e: Estimate, *, refuted: bool) -> list[str]:
     return [value, "" if e.grade == "A" else f"{e.low:,.0f} – {e.high:,.0f}", e.grade]
 
 
-def _class_sizes(found: PopulationEstimate) -> None:
-    if found.match is not None:
-        _shared.line(f"chance that a unique match is right: {found.match}")
-    rows = [[m.name, f"{m.uniques:,.1f}" if m.uniques is not None else "failed", m.failed] for m in found.models]
+def _class_sizes(estimate: PopulationEstimate) -> None:
+    if estimate.match is not None:
+        _shared.line(f"chance that a unique match is right: {estimate.match}")
+    rows = [[m.name, f"{m.uniques:,.1f}" if m.uniques is not None else "failed", m.failed] for m in estimate.models]
     if rows:
         _shared.show_table("Unique people in the population, by model", ["model", "uniques", "why"], rows, right=(1,))
-    u = found.uniques
+    u = estimate.uniques
     if u is None:
         return
     if u.grade == "A":

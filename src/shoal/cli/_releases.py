@@ -255,18 +255,18 @@ def _finding(tried: tuple[Prepared, Decision, Decision | None]) -> dict[str, str
     return out if fewer is None or len(fewer) >= len(out) else fewer
 
 
-def _rests(found: Inspection) -> tuple[str, ...]:
+def _rests(inspection: Inspection) -> tuple[str, ...]:
     """What a draft may do with undecided columns: quasi-identifiers if they are few and it costs no column, else left out."""
-    if not found.undecided:
-        return ("drop",) if found.quasi else ()
-    if not found.quasi:
+    if not inspection.undecided:
+        return ("drop",) if inspection.quasi else ()
+    if not inspection.quasi:
         return ("quasi",)
-    return ("quasi", "drop") if len(found.undecided) <= FEW_UNDECIDED else ("drop",)
+    return ("quasi", "drop") if len(inspection.undecided) <= FEW_UNDECIDED else ("drop",)
 
 
-def _ask_missing(found: Inspection, said: set[str]) -> bool:
+def _ask_missing(inspection: Inspection, answered: set[str]) -> bool:
     """Whether the spellings found are to be read as missing; asked where somebody can answer."""
-    spelled = [(c.name, c.missing_values) for c in found.columns if c.missing_values and c.name not in said]
+    spelled = [(c.name, c.missing_values) for c in inspection.columns if c.missing_values and c.name not in answered]
     if not spelled or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     for name, values in spelled[:SHOWN]:

@@ -58,34 +58,34 @@ MOST_NAMED = 8
 """Quasi-identifiers that the next step names."""
 
 
-def show(found: "Inspection", table: str = "TABLE") -> None:
+def show(inspection: "Inspection", table: str = "TABLE") -> None:
     """Print an inspection: what matters in a sentence, a table per role, one next step."""
-    for line in texts.how_read(found.read):
+    for line in texts.how_read(inspection.read):
         _shared.line(line)
-    _shared.line(_sentence(found), style="bold")
+    _shared.line(_sentence(inspection), style="bold")
     for role in COLOURS:
-        mine = [c for c in found.columns if c.role.value == role]
+        mine = [c for c in inspection.columns if c.role.value == role]
         if mine:
             _show_columns(role, mine)
         if len(mine) > MOST_SHOWN:
             _shared.line(f"  … and {len(mine) - MOST_SHOWN:,} more; --json lists all.")
-    if found.together:
-        sets = [(" + ".join(s.columns), f"{s.unique:,}", f"{s.k:,}") for s in found.together]
+    if inspection.together:
+        sets = [(" + ".join(s.columns), f"{s.unique:,}", f"{s.k:,}") for s in inspection.together]
         _shared.show_table("Columns that together identify", ("columns", "one of a kind", "smallest group"), sets, right=(1, 2))
-    if found.sanity is not None and found.sanity.found:
-        _show_impossible(found)
-    _shared.notes(found.notes)
-    _shared.next_step(_next(found, table), within=True)
+    if inspection.sanity is not None and inspection.sanity.found:
+        _show_impossible(inspection)
+    _shared.notes(inspection.notes)
+    _shared.next_step(_next(inspection, table), within=True)
 
 
-def _sentence(found: "Inspection") -> str:
+def _sentence(inspection: "Inspection") -> str:
     """What matters: how many columns are what, and who stands alone."""
-    counts = ", ".join(f"{len(found.of_role(role)):,} {role}" for role in COLOURS if found.of_role(role))
-    whose = f"people of '{found.unit}'" if found.unit else "records"
-    alone = f" {found.unique:,} {whose} are one of a kind by the quasi-identifiers." if found.unique is not None else ""
-    aside = sum(found.read.get("set_aside", {}).values())
+    counts = ", ".join(f"{len(inspection.of_role(role)):,} {role}" for role in COLOURS if inspection.of_role(role))
+    whose = f"people of '{inspection.unit}'" if inspection.unit else "records"
+    alone = f" {inspection.unique:,} {whose} are one of a kind by the quasi-identifiers." if inspection.unique is not None else ""
+    aside = sum(inspection.read.get("set_aside", {}).values())
     left = f" ({aside:,} line{'s' if aside > 1 else ''} set aside)" if aside else ""
-    return f"{found.table}: {found.records:,} records{left}, {len(found.columns):,} columns: {counts}.{alone}"
+    return f"{inspection.table}: {inspection.records:,} records{left}, {len(inspection.columns):,} columns: {counts}.{alone}"
 
 
 def _show_columns(role: str, columns: "list[ColumnFinding]") -> None:
@@ -100,11 +100,11 @@ def _show_columns(role: str, columns: "list[ColumnFinding]") -> None:
     _shared.show_table(f"{role}: {MEANING[role]}", heads, rows, right=(1, 2), style=COLOURS[role])
 
 
-def _show_impossible(found: "Inspection") -> None:
-    assert found.sanity is not None
-    rows = [(", ".join(one.columns), one.what, f"{one.records:,}") for one in found.sanity.found]
-    share = f"{100 * found.sanity.rate:.2g} %"
-    title = f"Values that cannot be: {found.sanity.records:,} of {found.records:,} records ({share})"
+def _show_impossible(inspection: "Inspection") -> None:
+    assert inspection.sanity is not None
+    rows = [(", ".join(one.columns), one.what, f"{one.records:,}") for one in inspection.sanity.found]
+    share = f"{100 * inspection.sanity.rate:.2g} %"
+    title = f"Values that cannot be: {inspection.sanity.records:,} of {inspection.records:,} records ({share})"
     _shared.show_table(title, ("columns", "what", "records"), rows, right=(2,))
 
 
@@ -112,11 +112,11 @@ DOUBTFUL = 0.6
 """Confidence below which a suggestion says how sure it is."""
 
 
-def _next(found: "Inspection", table: str) -> str:
+def _next(inspection: "Inspection", table: str) -> str:
     """One next step: measure, or with very many quasi-identifiers a draft to correct first."""
-    if not found.quasi or len(found.quasi) > MOST_NAMED:
+    if not inspection.quasi or len(inspection.quasi) > MOST_NAMED:
         return f"shoal anonymize {table} --draft policy.yml"
-    words = ["shoal", "measure", table, "--quasi", ",".join(found.quasi)]
-    words += ["--sensitive", ",".join(found.sensitive)] if 0 < len(found.sensitive) <= MOST_NAMED else []
-    words += ["--unit", found.unit] if found.unit else []
+    words = ["shoal", "measure", table, "--quasi", ",".join(inspection.quasi)]
+    words += ["--sensitive", ",".join(inspection.sensitive)] if 0 < len(inspection.sensitive) <= MOST_NAMED else []
+    words += ["--unit", inspection.unit] if inspection.unit else []
     return " ".join(words)

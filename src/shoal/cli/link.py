@@ -118,8 +118,8 @@ def _link_encoded(
             _shared.say(f"Written to {file}.")
 
 
-def _print(found: "Link") -> None:
-    linked = found.linked
+def _print(link: "Link") -> None:
+    linked = link.linked
     lines = []
     for field in linked.model.to_json()["fields"]:
         seen = linked.records.changes.get(field["field"].removesuffix(" (given)").removesuffix(" (family)"))
@@ -134,10 +134,10 @@ def _print(found: "Link") -> None:
         f"{linked.compared:,} of {linked.pairs:,} pairs were compared."
     )
     if linked.split is None:
-        _shared.line(f"{len(linked.records):,} records, {len(set(found.groups())):,} people.")
+        _shared.line(f"{len(linked.records):,} records, {len(set(link.groups())):,} people.")
     if linked.blocks_left_out:
         _shared.line(f"Careful: {linked.blocks_left_out:,} values that very many records share were not used to find pairs.")
-    for name, quality in (("matches", found.quality), ("with all possible ones", found.quality_with_possible)):
+    for name, quality in (("matches", link.quality), ("with all possible ones", link.quality_with_possible)):
         if quality is not None:
             _shared.line(f"Against the truth, {name}: precision {quality.precision:.4f}, recall {quality.recall:.4f}.")
 

@@ -118,10 +118,12 @@ def _open_table(table: str, reading: dict[str, Any], options: dict[str, Any], *,
 
 
 def _show(
-    found: "Measurement", table: str, homes: "HouseholdRisk | None", checked: object, *, suda: bool, explain: str | None
+    measurement: "Measurement", table: str, homes: "HouseholdRisk | None", checked: object, *, suda: bool, explain: str | None
 ) -> None:
     """Print the numbers, what else was requested, and the next step."""
-    show_measurement(found, suda=suda, explain=found.explain(None if explain == "all" else explain) if explain else "")
+    show_measurement(
+        measurement, suda=suda, explain=measurement.explain(None if explain == "all" else explain) if explain else ""
+    )
     if homes is not None:
         from shoal.cli._predictions import show_households
 

@@ -254,8 +254,8 @@ def crowds(
 
 
 def _tell_observer(model: Any, plot: Path | None, *, as_json: bool) -> None:
-    found = model.to_json()
-    seen = found["observations"]
+    numbers = model.to_json()
+    seen = numbers["observations"]
     if plot is not None:
         from shoal.report.charts import bars, save
 
@@ -263,12 +263,12 @@ def _tell_observer(model: Any, plot: Path | None, *, as_json: bool) -> None:
         chart = bars(names, sure, title=f"Surest guess by observation: {model.name}", x="posterior of the likeliest")
         _shared.say(f"Plot written to {save(chart, plot)}.")
     if as_json:
-        _shared.put_json(found)
+        _shared.put_json(numbers)
         return
-    said = f"{model.name}: {found['subjects']:,} candidates, {_shared.shown(found['entropy_before'])} bits of doubt before, "
-    said += f"{_shared.shown(found['entropy_after'])} after on average; "
-    said += f"the best guess is right with a chance of {_shared.shown(found['right_guess'])}"
-    _shared.line(said + (" (perfect: nothing is learned)." if found["perfect"] else "."))
+    sentence = f"{model.name}: {numbers['subjects']:,} candidates, {_shared.shown(numbers['entropy_before'])} bits of doubt "
+    sentence += f"before, {_shared.shown(numbers['entropy_after'])} after on average; "
+    sentence += f"the best guess is right with a chance of {_shared.shown(numbers['right_guess'])}"
+    _shared.line(sentence + (" (perfect: nothing is learned)." if numbers["perfect"] else "."))
     heads = ["observation", "chance", "likeliest", "posterior", "entropy", "degree", "grade", "KL"]
     rows = [
         [

@@ -101,7 +101,7 @@ def _for_one(workspace: Workspace, address: str, **about: Any) -> tuple[Any, str
     def told(code: str) -> None:
         _shared.say(f"For another browser, once: {address}/enter?code={code}")
 
-    app = create_app(workspace, told=told, **about)
+    app = create_app(workspace, on_code=told, **about)
     link = f"{address}/enter?code={app.state.door.code}"
     _shared.say(f"Open this link; it works once: {link}")
     return app, link

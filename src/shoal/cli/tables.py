@@ -143,17 +143,17 @@ def table(
         _shared.next_step("the same with --out counts.csv writes it to publish.")
 
 
-def _print_counts(found: "CountTable") -> None:
-    for title, heads, lines in _pages(found):
+def _print_counts(table: "CountTable") -> None:
+    for title, heads, lines in _pages(table):
         _shared.show_table(title, heads, lines, right=range(1, len(heads)))
-    for sentence in found.findings:
+    for sentence in table.findings:
         _shared.line(sentence)
-    _shared.line(f"{found.hidden:,} of {found.cells:,} cells are hidden. {found.attack.sentence}")
+    _shared.line(f"{table.hidden:,} of {table.cells:,} cells are hidden. {table.attack.sentence}")
 
 
-def _pages(found: "CountTable") -> list[tuple[str, list[str], list[list[str]]]]:
+def _pages(table: "CountTable") -> list[tuple[str, list[str], list[list[str]]]]:
     """A page per combination of layers: rows down, columns across, a point where a count is hidden."""
-    crossed, cells = found.crossed, {row[:-1]: row[-1] for row in found.rows()}
+    crossed, cells = table.crossed, {row[:-1]: row[-1] for row in table.rows()}
     axes = [list(dict.fromkeys(row[a] for row in cells)) for a in range(len(crossed.columns))]
     across = axes[1] if len(axes) > 1 else [None]
     pages: dict[tuple[object, ...], list[list[str]]] = {}
@@ -232,25 +232,25 @@ def _beside_a_table(out: str, seed: int) -> Path:
     return place
 
 
-def _tell_steps(found: dict[str, Any], table: str, out: str | None) -> None:
+def _tell_steps(recipe: dict[str, Any], table: str, out: str | None) -> None:
     rows = []
-    for step in found["steps"]:
+    for step in recipe["steps"]:
         changed = ", ".join(f"{c} {share:.1%}" for c, share in (step["changed"] or {}).items())
         rows.append([step["kind"], ", ".join(step["columns"]), changed, "yes" if step["truthful"] else "no", step["keeps"]])
     heads = ["step", "columns", "cells changed", "true", "keeps"]
     _shared.show_table("Steps", heads, rows)
-    if "records_out" in found:
+    if "records_out" in recipe:
         _shared.line(
-            f"{found['records_out']:,} of {found['records_in']:,} records written to {out}; {found['unsampled']:,} outside the "
-            f"sample, {found['suppressed']:,} suppressed."
+            f"{recipe['records_out']:,} of {recipe['records_in']:,} records written to {out}; {recipe['unsampled']:,} outside "
+            f"the sample, {recipe['suppressed']:,} suppressed."
         )
-    _shared.tell_losses(found.get("not_kept", ()), after=True)
-    if not found["truthful"]:
+    _shared.tell_losses(recipe.get("not_kept", ()), after=True)
+    if not recipe["truthful"]:
         _shared.line("Some published values are not true of their person.")
-    if found.get("private_file"):
+    if recipe.get("private_file"):
         _shared.line(
-            f"The seed of the random changes is in {found['private_file']}: keep it separate; anyone who has it can undo them. "
-            f"--private {found['private_file']} repeats the run."
+            f"The seed of the random changes is in {recipe['private_file']}: keep it separate; anyone who has it can undo them. "
+            f"--private {recipe['private_file']} repeats the run."
         )
     if out is not None:
         made = _as_typed(table, out)

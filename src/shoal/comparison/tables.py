@@ -44,7 +44,7 @@ class Released:
 
 def compare_tables(
     table: Table,
-    found: Released,
+    released: Released,
     *,
     quasi: tuple[str, ...],
     sensitive: tuple[str, ...],
@@ -59,19 +59,19 @@ def compare_tables(
     count: str | None = None,
 ) -> Comparison:
     """Compute the comparison that :func:`shoal.compare` documents, for an opened table and its release."""
-    asked = quasi or found.quasi or table.schema.quasi
-    secret = sensitive or found.sensitive or table.schema.sensitive
-    shared = [n for n in table.schema.names if n in found.table.schema and n not in (key, count)]
-    _check(table, found.table, shared, key, count, asked, secret, target)
+    asked = quasi or released.quasi or table.schema.quasi
+    secret = sensitive or released.sensitive or table.schema.sensitive
+    shared = [n for n in table.schema.names if n in released.table.schema and n not in (key, count)]
+    _check(table, released.table, shared, key, count, asked, secret, target)
     progress(0.05, "reading")
-    before, after = read_columns(table, shared, count), read_columns(found.table, shared, count)
+    before, after = read_columns(table, shared, count), read_columns(released.table, shared, count)
     n, m = (len(side[shared[0]].codes) for side in (before, after))
     if not n or not m:
         raise EmptyTableError("a table without rows cannot be compared.", hint="Check both files.")
     trees = trees_of(hierarchies, before)
-    columns = _compare_columns(table, found, before, after, trees, np.random.default_rng(seed))
+    columns = _compare_columns(table, released, before, after, trees, np.random.default_rng(seed))
     progress(0.4, "comparing")
-    rows = matched_rows(table, found.table, key) if key is not None else None
+    rows = matched_rows(table, released.table, key) if key is not None else None
     changed = tuple(changes.column_change(c, rows) for c in columns)
     private, notes = changes.private_changes(columns, secret)
     by_name = {c.name: c for c in columns}
@@ -86,11 +86,11 @@ def compare_tables(
         points, missing = trade_off(table, asked, trees, max(0, n - m) / n, here, count)
     return Comparison(
         original=table.name,
-        release=found.name,
+        release=released.name,
         records=(n, m),
         columns=changed,
-        not_published=tuple(c for c in table.schema.names if c not in found.table.schema and c != key),
-        added=tuple(c for c in found.table.schema.names if c not in table.schema),
+        not_published=tuple(c for c in table.schema.names if c not in released.table.schema and c != key),
+        added=tuple(c for c in released.table.schema.names if c not in table.schema),
         overall=changes.overall_losses(columns, changed),
         pairs=tuple(changes.pair_changes(columns)),
         correlations=changes.correlation_change(columns),
@@ -108,7 +108,7 @@ def compare_tables(
 
 def _compare_columns(
     table: Table,
-    found: Released,
+    released: Released,
     before: Mapping[str, Coded],
     after: Mapping[str, Coded],
     trees: Mapping[str, Hierarchy],
@@ -120,7 +120,7 @@ def _compare_columns(
             table.schema[name],
             before[name],
             after[name],
-            steps=found.plan.for_column(name) if found.plan is not None else (),
+            steps=released.plan.for_column(name) if released.plan is not None else (),
             tree=trees.get(name),
             lost=max(0, len(before[name].codes) - len(after[name].codes)),
             rng=rng,

@@ -53,11 +53,11 @@ class _Place:
     conditions: list[str] = field(default_factory=list)
     repeats: list[bool] = field(default_factory=list)
 
-    def move(self, row: Row, found: re.Match[str]) -> None:
-        if found["edge"] == "begin":
+    def move(self, row: Row, match: re.Match[str]) -> None:
+        if match["edge"] == "begin":
             self.names.append(_text(row, "name"))
             self.conditions.append(_text(row, "relevant"))
-            self.repeats.append(found["box"] == "repeat")
+            self.repeats.append(match["box"] == "repeat")
         elif self.names:
             self.names.pop()
             self.conditions.pop()
@@ -108,7 +108,7 @@ def read(path: Path) -> Form:
 def _questions(
     name: str,
     what: str,
-    found: re.Match[str] | None,
+    match: re.Match[str] | None,
     row: Row,
     lists: Mapping[str, Mapping[str, Row]],
     conditions: tuple[Condition | None, ...],
@@ -120,13 +120,13 @@ def _questions(
         yield number_or_amount(name, more.pop("text"), bounds, coded=coded, **more)
     elif what == "trigger":
         yield FormQuestion(name, "trigger", 2, **more)
-    elif found is None or "list" not in found.groupdict():
+    elif match is None or "list" not in match.groupdict():
         yield FormQuestion(name, "amount" if what == "file" else OPEN.get(_text(row, "type").lower(), "text"), **more)
     else:
-        listed = lists.get(found["list"], {})
-        other = "other" in (found["other"] or "").lower()
+        listed = lists.get(match["list"], {})
+        other = "other" in (match["other"] or "").lower()
         if not listed and not other:
-            earlier = re.match(r"\$\{", found["list"])  # the choices are earlier answers, else they are not in the file
+            earlier = re.match(r"\$\{", match["list"])  # the choices are earlier answers, else they are not in the file
             yield FormQuestion(name, "text" if earlier else "amount", **more)
             return
         codes = (*listed, *(["other"] if other else []))

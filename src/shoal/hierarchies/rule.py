@@ -236,14 +236,14 @@ class CodeRule(Rule):
         covered(column, texts, counts, lambda t: self.label(t, 1) is not None, self.on_gap)
 
 
-def compact(found: Labelled) -> Level:
+def compact(labelled: Labelled) -> Level:
     """A level without unused labels, groups in the order of the labels, equal labels joined."""
-    used = np.flatnonzero(np.bincount(found.index, minlength=len(found.labels))).tolist()
+    used = np.flatnonzero(np.bincount(labelled.index, minlength=len(labelled.labels))).tolist()
     joined: dict[str, int] = {}
-    renumber = np.zeros(len(found.labels), dtype=np.int32)
+    renumber = np.zeros(len(labelled.labels), dtype=np.int32)
     for i in used:
-        renumber[i] = joined.setdefault(found.labels[i], len(joined))
-    return Level(renumber[found.index], tuple(joined))
+        renumber[i] = joined.setdefault(labelled.labels[i], len(joined))
+    return Level(renumber[labelled.index], tuple(joined))
 
 
 def _plain(value: Any) -> Any:

@@ -34,15 +34,15 @@ def group_direct(key: Any, space: int) -> Any:
 
 
 @lean_njit
-def tally(key: Any, rows: Any, found: Any) -> Any:
-    """Add to ``found`` how many keys occur how often; the most often that one does. ``rows`` is zero for every possible key."""
+def tally(key: Any, rows: Any, counts: Any) -> Any:
+    """Add to ``counts`` how many keys occur how often; the most often that one does. ``rows`` is zero for every possible key."""
     most = 0
     for k in key:
         rows[k] += 1
     for k in key:
         size = rows[k]
         if size > 0:
-            found[size] += 1
+            counts[size] += 1
             rows[k] = 0
             most = max(most, size)
     return most

@@ -116,14 +116,14 @@ def classes_by_size(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[i
     """
     n, space = len(codes[0]), prod(widths)
     if n < FEW or space > min(MOST_TALLY * n, LARGEST_TALLY) or not compiled_pays(n):
-        found = np.bincount(group_sizes(codes, widths, empty=True))
-        found[:1] = 0
-        return found
+        counts = np.bincount(group_sizes(codes, widths, empty=True))
+        counts[:1] = 0
+        return counts
     from shoal.kernels._loops import tally
 
-    found = np.zeros(n + 1, dtype=np.int64)
-    most = tally(_mixed_radix(codes, widths, space), np.zeros(space, dtype=np.int32), found)
-    return found[: most + 1]
+    counts = np.zeros(n + 1, dtype=np.int64)
+    most = tally(_mixed_radix(codes, widths, space), np.zeros(space, dtype=np.int32), counts)
+    return counts[: most + 1]
 
 
 def _mixed_radix(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[int], space: int) -> npt.NDArray[Any]:

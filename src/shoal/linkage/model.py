@@ -214,8 +214,8 @@ def chance(weight: NDArray[np.float64], prior: float) -> NDArray[np.float64]:
     return np.asarray(1.0 / (1.0 + np.exp2(-np.clip(odds, -1000, 1000))))
 
 
-def _level_shares(found: Sequence[float], usual: NDArray[np.float64], least: float = 0.0) -> NDArray[np.float64]:
+def _level_shares(pairs: Sequence[float], usual: NDArray[np.float64], least: float = 0.0) -> NDArray[np.float64]:
     """Shares of levels with the usual ones as prior counts, none below ``least``."""
-    raised = np.asarray(found) + PRIOR_PAIRS * usual
+    raised = np.asarray(pairs) + PRIOR_PAIRS * usual
     kept = np.maximum(raised / raised.sum(), least)
     return np.asarray(kept / kept.sum())

@@ -25,36 +25,36 @@ def slack(limit: float) -> float:
     return TOLERANCE * max(1.0, abs(limit))
 
 
-def at_least(found: float, limit: float) -> bool:
+def at_least(value: float, limit: float) -> bool:
     """found ≥ limit.
 
     >>> at_least(4, 5), at_least(2.9999999999, 3.0), at_least(2.9999, 3.0)
     (False, True, False)
     """
-    return bool(found >= (limit if _counts(found, limit) else limit - slack(limit)))
+    return bool(value >= (limit if _counts(value, limit) else limit - slack(limit)))
 
 
-def at_most(found: float, limit: float) -> bool:
+def at_most(value: float, limit: float) -> bool:
     """found ≤ limit.
 
     >>> at_most(0.2 + 5e-10, 0.2), at_most(0.2 + 2e-9, 0.2)
     (True, False)
     """
-    return bool(found <= (limit if _counts(found, limit) else limit + slack(limit)))
+    return bool(value <= (limit if _counts(value, limit) else limit + slack(limit)))
 
 
-def below(found: float, limit: float) -> bool:
+def below(value: float, limit: float) -> bool:
     """found < limit.
 
     >>> below(4, 5), below(3.0 - 1e-12, 3.0), below(2.99, 3.0)
     (True, False, True)
     """
-    return bool(found < (limit if _counts(found, limit) else limit - slack(limit)))
+    return bool(value < (limit if _counts(value, limit) else limit - slack(limit)))
 
 
-def equal(found: float, limit: float) -> bool:
+def equal(value: float, limit: float) -> bool:
     """found = limit."""
-    return at_least(found, limit) and at_most(found, limit)
+    return at_least(value, limit) and at_most(value, limit)
 
 
 def class_for(risk: float) -> int:
@@ -77,5 +77,5 @@ def most_of(share: float, total: int) -> int:
     return math.floor(part + slack(part))
 
 
-def _counts(found: object, limit: object) -> bool:
-    return all(isinstance(value, Integral) for value in (found, limit))
+def _counts(one: object, limit: object) -> bool:
+    return all(isinstance(value, Integral) for value in (one, limit))

@@ -52,23 +52,23 @@ class Reply:
 
 def _under_key(shape: str, key: str, read: Callable[[Any], Any] = lambda value: value) -> Reply:
     """A plain value under one key."""
-    return Reply(shape, lambda _, value: {key: value}, lambda _s, found, _a: read(found[key]))
+    return Reply(shape, lambda _, value: {key: value}, lambda _s, answer, _a: read(answer[key]))
 
 
 def _list_under_key(shape: str, key: str, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> Reply:
     return Reply(
-        shape, lambda _, values: {key: [write(v) for v in values]}, lambda _s, found, _a: [read(one) for one in found[key]]
+        shape, lambda _, values: {key: [write(v) for v in values]}, lambda _s, answer, _a: [read(one) for one in answer[key]]
     )
 
 
-def request_of(found: Mapping[str, Any]) -> Request:
+def request_of(answer: Mapping[str, Any]) -> Request:
     parts = ("id", "domain", "purpose", "case", "created", "expires", "status", "recipient")
-    values = {part: found[part] for part in parts}
-    return ServedRequest(requester="", pseudonyms=tuple(found["pseudonyms"]), body=dict(found), **values)
+    values = {part: answer[part] for part in parts}
+    return ServedRequest(requester="", pseudonyms=tuple(answer["pseudonyms"]), body=dict(answer), **values)
 
 
-def _change_of(found: Mapping[str, Any] | None) -> Any:
-    return None if found is None else Change(**{name: value for name, value in found.items() if name != "expires"})
+def _change_of(answer: Mapping[str, Any] | None) -> Any:
+    return None if answer is None else Change(**{name: value for name, value in answer.items() if name != "expires"})
 
 
 def _change_view(change: Change | None) -> dict[str, Any] | None:
@@ -81,22 +81,22 @@ def _domain_view(domain: Domain) -> dict[str, Any]:
     return {**shown, "key_id": domain.key_id, "settings": settings}
 
 
-def _domain_of(found: Mapping[str, Any]) -> Domain:
-    return Domain.from_json(found["settings"])
+def _domain_of(answer: Mapping[str, Any]) -> Domain:
+    return Domain.from_json(answer["settings"])
 
 
-def _verdict_of(found: Mapping[str, Any]) -> Verdict:
-    return Verdict(**{**found, "problems": tuple(found["problems"]), "accepted": tuple(found["accepted"])})
+def _verdict_of(answer: Mapping[str, Any]) -> Verdict:
+    return Verdict(**{**answer, "problems": tuple(answer["problems"]), "accepted": tuple(answer["accepted"])})
 
 
-def _findings_of(found: Mapping[str, Any]) -> Findings:
-    return Findings(found["ok"], found["rows"], found["objects"], _verdict_of(found["log"]), tuple(found["problems"]))
+def _findings_of(answer: Mapping[str, Any]) -> Findings:
+    return Findings(answer["ok"], answer["rows"], answer["objects"], _verdict_of(answer["log"]), tuple(answer["problems"]))
 
 
-def _read_revealed(session: Any, found: Mapping[str, Any], _: Mapping[str, Any]) -> Revealed:
-    known = next((r for r in session.requests() if r.id == found["request"]), None)
-    request = known or Request(found["request"], "", "", tuple(found["identities"]), "", "", 0.0, 0.0, status="delivered")
-    return Revealed(request, found["identities"], found["sealed"])
+def _read_revealed(session: Any, answer: Mapping[str, Any], _: Mapping[str, Any]) -> Revealed:
+    known = next((r for r in session.requests() if r.id == answer["request"]), None)
+    request = known or Request(answer["request"], "", "", tuple(answer["identities"]), "", "", 0.0, 0.0, status="delivered")
+    return Revealed(request, answer["identities"], answer["sealed"])
 
 
 def _write_intake(_: Any, done: Intake) -> dict[str, Any]:
@@ -104,22 +104,22 @@ def _write_intake(_: Any, done: Intake) -> dict[str, Any]:
     return {"pseudonyms": done.pseudonyms, "outcomes": done.outcomes, "waiting": done.waiting, "changes": changes}
 
 
-def _waiting_of(found: Mapping[str, Any]) -> Waiting:
-    candidates = tuple(Candidate(**one) for one in found["candidates"])
-    return Waiting(found["id"], found["domain"], "", found["created"], found["record"], candidates)
+def _waiting_of(answer: Mapping[str, Any]) -> Waiting:
+    candidates = tuple(Candidate(**one) for one in answer["candidates"])
+    return Waiting(answer["id"], answer["domain"], "", answer["created"], answer["record"], candidates)
 
 
-_same = Reply("Object", lambda _, value: value, lambda _s, found, _a: dict(found))
-_change = Reply("ChangeView", lambda _, change: _change_view(change), lambda _s, found, _a: _change_of(found))
+_same = Reply("Object", lambda _, value: value, lambda _s, answer, _a: dict(answer))
+_change = Reply("ChangeView", lambda _, change: _change_view(change), lambda _s, answer, _a: _change_of(answer))
 
 REPLIES: dict[str, Reply] = {
     "Object": _same,
     "IssuerView": Reply("IssuerView", _same.write, _same.read),
     "Retired": Reply("Retired", _same.write, _same.read),
     "Pseudonyms": _under_key("Pseudonyms", "pseudonyms"),
-    "Honeytoken": Reply("Honeytoken", lambda _, made: asdict(made), lambda _s, found, _a: Honeytoken(**found)),
+    "Honeytoken": Reply("Honeytoken", lambda _, made: asdict(made), lambda _s, answer, _a: Honeytoken(**answer)),
     "Decided": _under_key("Decided", "pseudonym", str),
-    "Done": Reply("Done", lambda _, good: {"done": good is None or good}, lambda _s, found, _a: bool(found["done"])),
+    "Done": Reply("Done", lambda _, good: {"done": good is None or good}, lambda _s, answer, _a: bool(answer["done"])),
     "Enrolled": _under_key("Enrolled", "token", str),
     "Signed": _under_key("Signed", "answer", str),
     "Factor": _under_key("Factor", "uri", str),
@@ -128,18 +128,18 @@ REPLIES: dict[str, Reply] = {
     "Events": _under_key("Events", "events", list),
     "Report": _under_key("Object", "reveals", list),
     "Reveals": _under_key("Reveals", "reveals", list),
-    "RequestView": Reply("RequestView", lambda _, made: made.to_json(), lambda _s, found, _a: request_of(found)),
+    "RequestView": Reply("RequestView", lambda _, made: made.to_json(), lambda _s, answer, _a: request_of(answer)),
     "Requests": _list_under_key("Requests", "requests", lambda made: made.to_json(), request_of),
     "ChangeView": _change,
     "ChangeOrNone": Reply("ChangeView | None", _change.write, _change.read),
     "Changes": _list_under_key("Changes", "changes", _change_view, _change_of),
-    "DomainView": Reply("DomainView", lambda _, made: _domain_view(made), lambda _s, found, _a: _domain_of(found)),
+    "DomainView": Reply("DomainView", lambda _, made: _domain_view(made), lambda _s, answer, _a: _domain_of(answer)),
     "Domains": _list_under_key("Domains", "domains", _domain_view, _domain_of),
     "Issuers": _list_under_key("Issuers", "issuers", dict, dict),
     "WaitingRecords": _list_under_key("WaitingRecords", "waiting", lambda one: one.to_json(), _waiting_of),
-    "Recognized": Reply("Recognized", _write_intake, lambda _s, found, _a: Intake(**found)),
-    "Verdict": Reply("Verdict", lambda _, made: made.to_json(), lambda _s, found, _a: _verdict_of(found)),
-    "Findings": Reply("Object", lambda _, made: made.to_json(), lambda _s, found, _a: _findings_of(found)),
+    "Recognized": Reply("Recognized", _write_intake, lambda _s, answer, _a: Intake(**answer)),
+    "Verdict": Reply("Verdict", lambda _, made: made.to_json(), lambda _s, answer, _a: _verdict_of(answer)),
+    "Findings": Reply("Object", lambda _, made: made.to_json(), lambda _s, answer, _a: _findings_of(answer)),
     "Revealed": Reply(
         "Revealed",
         lambda _, got: {"request": got.request.id, "identities": dict(got.identities), "sealed": got.sealed},
@@ -153,7 +153,7 @@ REPLIES: dict[str, Reply] = {
     "Challenge": Reply(
         "Challenge",
         lambda session, made: {"challenge": made, "vault": session.vault.id},
-        lambda _s, found, _a: str(found["challenge"]),
+        lambda _s, answer, _a: str(answer["challenge"]),
     ),
 }
 """By the name that the table of actions uses."""
@@ -242,9 +242,9 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def _error(found: Mapping[str, Any]) -> ShoalError:
+def _error(answer: Mapping[str, Any]) -> ShoalError:
     """The error that the service told of, as the same kind."""
-    name, message, hint = (str(found.get(part, "")) for part in ("error", "message", "hint"))
+    name, message, hint = (str(answer.get(part, "")) for part in ("error", "message", "hint"))
     if name == SecondPersonNeeded.__name__:
         return SecondPersonNeeded(Change(message.split()[0], "", {}, "", 0.0))
     kind = getattr(errors, name, AccessError if name == "Unauthorized" else EngineError)

@@ -157,7 +157,7 @@ def numbers_of(m: Figures) -> list[Number]:
     return numbers
 
 
-def inspection_card(found: Any) -> str:
+def inspection_card(inspection: Any) -> str:
     """The card of an inspection: a letter per role, the reason, and which columns together identify."""
     rows = [
         (
@@ -166,14 +166,14 @@ def inspection_card(found: Any) -> str:
             f"{c.kind}, {c.distinct:,} values",
             c.reason if c.role.value == "undecided" else f"{c.reason} ({100 * c.confidence:.0f} %)",
         )
-        for c in found.columns
+        for c in inspection.columns
     ]
     blocks: list[Block] = [Table(("column", "role", "what it holds", "why (how sure)"), rows)]
-    if found.together:
-        together = [(" + ".join(s.columns), f"{s.unique:,}", f"{s.k:,}") for s in found.together]
+    if inspection.together:
+        together = [(" + ".join(s.columns), f"{s.unique:,}", f"{s.k:,}") for s in inspection.together]
         blocks.append(Table(("together", "one of a kind", "smallest group"), together, right=(1, 2)))
-    blocks += [Words(note, small=True) for note in found.notes]
-    return card_of(f"{found.table}: {found.records:,} records, {len(found.columns)} columns", blocks, [], "")
+    blocks += [Words(note, small=True) for note in inspection.notes]
+    return card_of(f"{inspection.table}: {inspection.records:,} records, {len(inspection.columns)} columns", blocks, [], "")
 
 
 def release_card(made: Certificate) -> str:

@@ -124,13 +124,13 @@ def quasi_curve(combinations: int, people: int, observed: Mapping[str, Any] | No
     )
 
 
-def population_chart(found: PopulationEstimate, others: Sequence[PopulationRisk] = ()) -> Chart:
+def population_chart(estimate: PopulationEstimate, others: Sequence[PopulationRisk] = ()) -> Chart:
     """Records by their risk in the population, where a table was fitted, beside what ``others`` say; else uniques by model."""
-    fitted = found.fitted
+    fitted = estimate.fitted
     if fitted is None or fitted.people == fitted.population:
-        names = [m.name for m in found.models] or ["counted"]
-        most = float(found.population)
-        shares = [None if m.uniques is None else m.uniques / most for m in found.models] or [found.sample_uniques / most]
+        names = [m.name for m in estimate.models] or ["counted"]
+        most = float(estimate.population)
+        shares = [None if m.uniques is None else m.uniques / most for m in estimate.models] or [estimate.sample_uniques / most]
         return bars(names, shares, title="Unique people in the population, by model", x="share of the population")
     here = (100 * float(fitted.sizes[fitted.risk >= 0.2].sum()) / fitted.people, "risk of 20 % and more")
     return curve(

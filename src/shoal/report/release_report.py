@@ -77,15 +77,17 @@ def _headline(body: Certificate) -> dict[str, str]:
     return headline(sentence, ()) if body.format == FORMAT_1 else headline(sentence, body.attacks, body.singled_out, 1 / body.k)
 
 
-def headline(said: str, attacks: Sequence[AttackResult], singled_out: float | None = 0.0, claimed: float = 0.0) -> dict[str, str]:
+def headline(
+    claim: str, attacks: Sequence[AttackResult], singled_out: float | None = 0.0, claimed: float = 0.0
+) -> dict[str, str]:
     """The head of a page: green only if no attack with a warning finds people, and columns single out no more than claimed."""
     top = strongest(attacks)
     share = max(singled_out or 0.0, (top.high or 0.0) if top else 0.0)
     if top is None and singled_out is None:
-        return {"accent": said, "accent_kind": "", "rest": "; what whoever knows more finds was not counted"}
+        return {"accent": claim, "accent_kind": "", "rest": "; what whoever knows more finds was not counted"}
     if top is None and share <= claimed:
-        return {"accent": f"✓ {said}", "accent_kind": "met"}
-    return {"accent": said, "accent_kind": "", "rest": f"; whoever knows more finds up to {as_percent(share)}"}
+        return {"accent": f"✓ {claim}", "accent_kind": "met"}
+    return {"accent": claim, "accent_kind": "", "rest": f"; whoever knows more finds up to {as_percent(share)}"}
 
 
 def _cost(body: Certificate) -> tuple[str, str]:

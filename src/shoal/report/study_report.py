@@ -182,14 +182,14 @@ def _by_group_size(s: Any, x: Any) -> list[Block]:
     ends = sorted((g for g in x.groups if g.by_group_size), key=lambda g: g.kappa)
     if not ends:
         return []
-    found = {f"{g.name} (κ {_g(g.kappa)})": g.by_group_size for g in ends} | {"equally likely": x.evenly}
-    lines = [Line(name, [(float(n), 100 * p) for n, p in chances.items()]) for name, chances in found.items()]
+    chances_of = {f"{g.name} (κ {_g(g.kappa)})": g.by_group_size for g in ends} | {"equally likely": x.evenly}
+    lines = [Line(name, [(float(n), 100 * p) for n, p in chances.items()]) for name, chances in chances_of.items()]
     here = (float(s.group_size), f"asked: {s.group_size:,}")
     y, title = "chance that all are unique, %", "Uniqueness by group size"
     drawn = curve(lines, x="people in the group", y=y, title=title, here=here)
-    rows = [(f"{n:,}", *(percent(chances[n]) for chances in found.values())) for n in x.evenly]
+    rows = [(f"{n:,}", *(percent(chances[n]) for chances in chances_of.values())) for n in x.evenly]
     words = "The subpopulations of the lowest and the highest κ, and all combinations equally likely."
-    return [Figure(svg(drawn), words), Table(("people", *found), rows, right=range(len(found) + 1))]
+    return [Figure(svg(drawn), words), Table(("people", *chances_of), rows, right=range(len(chances_of) + 1))]
 
 
 def _predicted_blocks(x: Any) -> list[Block]:

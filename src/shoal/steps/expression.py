@@ -98,7 +98,7 @@ class ExpressionStep(Step):
         own = canonical_text(values) if pa.types.is_string(values_found.type) else values.cast(values_found.type)
         return pc.if_else(self._stays(is_code(values, column.user_missing), values_found), own, values_found)
 
-    def _stays(self, codes: Any, found: Any) -> Any:
+    def _stays(self, codes: Any, new: Any) -> Any:
         """Which values stay as they are: the codes."""
         return codes
 

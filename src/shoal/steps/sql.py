@@ -138,15 +138,17 @@ def _bound_of(limit: float, column: Column, inwards: Any) -> exp.Expr:
     return number(inwards(limit), whole=True) if column.kind == "integer" and abs(limit) < 2**53 else number(limit)
 
 
-def apart(found: Expression, test: exp.Expr, own: exp.Expr) -> Expression:
-    """``found``, but codes as they are; where a value map must cover every value, codes that it does not name."""
-    if found.lookup is None:
-        return Expression(when(test, own, found.value))
-    if found.lookup.gap is None:
-        return found
-    spared = exp.and_(found.lookup.gap.copy(), test)
-    lookup = Lookup(found.lookup.table, found.lookup.on, exp.and_(found.lookup.gap, exp.Not(this=exp.Paren(this=test.copy()))))
-    return Expression(when(spared, own, found.value), lookup)
+def apart(expression: Expression, test: exp.Expr, own: exp.Expr) -> Expression:
+    """The expression, but codes as they are; where a value map must cover every value, codes that it does not name."""
+    if expression.lookup is None:
+        return Expression(when(test, own, expression.value))
+    if expression.lookup.gap is None:
+        return expression
+    spared = exp.and_(expression.lookup.gap.copy(), test)
+    lookup = Lookup(
+        expression.lookup.table, expression.lookup.on, exp.and_(expression.lookup.gap, exp.Not(this=exp.Paren(this=test.copy())))
+    )
+    return Expression(when(spared, own, expression.value), lookup)
 
 
 if TYPE_CHECKING:

@@ -120,11 +120,11 @@ class MapValues(ExpressionStep):
         by_text = self.by_text()
         return from_texts([by_text.get(t, gap) for t in canonical_text(values).to_pylist()])
 
-    def _stays(self, codes: Any, found: Any) -> Any:
+    def _stays(self, codes: Any, new: Any) -> Any:
         """A map that names a code decides about it; a code that it does not name is not a gap."""
         import pyarrow.compute as pc
 
-        return pc.and_(codes, found.is_null())
+        return pc.and_(codes, new.is_null())
 
     def texts(self, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None = None) -> Labelled:
         target = dict(zip(self.keys, self.targets, strict=True))

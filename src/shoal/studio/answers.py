@@ -159,5 +159,5 @@ def _lists(given: Any) -> dict[str, list[str]]:
     return {name: [str(v) for v in values] for name, values in given.items()}
 
 
-def _digest(said: Any) -> str:
-    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode("utf-8")).hexdigest()
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode("utf-8")).hexdigest()

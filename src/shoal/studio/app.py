@@ -43,12 +43,12 @@ def create_app(
     workers: int = 2,
     hosts: Sequence[str] = LOOPBACK,
     vault: str = "",
-    told: Callable[[str], Any] | None = None,
+    on_code: Callable[[str], Any] | None = None,
     warm: bool = True,
 ) -> FastAPI:
-    """The studio of one person. ``app.state.door.code`` opens the first session; ``told`` hears of every later code."""
+    """The studio of one person. ``app.state.door.code`` opens the first session; ``on_code`` receives every later code."""
     app = pages_of(workspace, limit=limit, workers=workers, vault=vault, warm=warm)
-    app.state.door = Door(workspace.sessions, told)
+    app.state.door = Door(workspace.sessions, on_code)
     app.add_middleware(Guard, door=app.state.door, sessions=workspace.sessions, hosts=tuple(hosts))
     return app
 

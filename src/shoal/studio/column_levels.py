@@ -134,9 +134,9 @@ def _group(studio: Studio, at: Here, name: str, kind: str, fields: Mapping[str, 
     return f"{len(chosen)} values put together", rule_of(made)
 
 
-def _numbers(said: str) -> list[float | int]:
+def _numbers(text: str) -> list[float | int]:
     out: list[float | int] = []
-    for part in said.replace(";", ",").split(","):
+    for part in text.replace(";", ",").split(","):
         if part.strip():
             try:
                 n = float(part)

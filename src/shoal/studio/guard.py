@@ -49,9 +49,9 @@ SECURE = (b"strict-transport-security", b"max-age=31536000")
 class Door:
     """One-time codes: each opens one session, then it is gone and a new one takes its place."""
 
-    def __init__(self, sessions: Sessions, told: Any = None) -> None:
+    def __init__(self, sessions: Sessions, on_code: Any = None) -> None:
         self._sessions = sessions
-        self._told = told
+        self._told = on_code
         self._lock = threading.Lock()
         self._code = secrets.token_urlsafe(24)
 
@@ -210,6 +210,6 @@ def same_origin(request: Request, host: str) -> bool:
     return request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
 
 
-def notice(status: int, found: str, do: str) -> HTMLResponse:
+def notice(status: int, problem: str, do: str) -> HTMLResponse:
     """A page for people who may not enter, or may not do this."""
-    return HTMLResponse(refusal(found, do), status_code=status)
+    return HTMLResponse(refusal(problem, do), status_code=status)

@@ -45,9 +45,9 @@ def render(template: str, **context: Any) -> str:
     return environment().get_template(template).render(**context)
 
 
-def refusal(found: str, do: str) -> str:
+def refusal(problem: str, do: str) -> str:
     """A page for people who may not enter; it reveals nothing of the content."""
-    return render("refused.html", found=found, do=do, theme="")
+    return render("refused.html", found=problem, do=do, theme="")
 
 
 @cache

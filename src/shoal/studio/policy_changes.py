@@ -47,19 +47,19 @@ def _by_number(at: Here, fields: Fields, prefix: str) -> dict[str, str]:
     return {at.column(key[len(prefix) :]): value for key, value in fields.items() if key.startswith(prefix)}
 
 
-def whole(said: str) -> int:
-    if not said.isdecimal() or len(said) > 9:
+def whole(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
         raise UsageError("this is not a whole number.", hint="Choose one of those shown.")
-    return int(said)
+    return int(text)
 
 
-def finite(said: str) -> float:
+def finite(text: str) -> float:
     """
     >>> finite("2.5")
     2.5
     """
     try:
-        number = float(said)
+        number = float(text)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):

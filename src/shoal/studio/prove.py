@@ -352,21 +352,21 @@ def ticks(job: Job | None, made: Made | None) -> list[dict[str, Any]]:
     return out
 
 
-def proven(told: Mapping[str, Any]) -> dict[str, str]:
+def proven(facts: Mapping[str, Any]) -> dict[str, str]:
     """What was found at each line of a release, in numbers; of events the sentence says what was counted."""
-    verdicts = [a["verdict"] for a in told["attacks"]]
+    verdicts = [a["verdict"] for a in facts["attacks"]]
     hold, read = verdicts.count("holds"), verdicts.count("warning") + verdicts.count("broken")
-    written = f"{told['records']:,} rows written, {told['suppressed']:,} left out."
-    if "rows" in told:  # releases of linked tables; older ones do not state their rows
-        written = f"{told['rows']:,} rows of {told['records']:,} people written, {words.people(told['suppressed'])} left out."
-    elif "says" in told and told.get("cost"):
-        written = f"{told['records']:,} rows written. {told['cost'].partition('. ')[0]}."
+    written = f"{facts['records']:,} rows written, {facts['suppressed']:,} left out."
+    if "rows" in facts:  # releases of linked tables; older ones do not state their rows
+        written = f"{facts['rows']:,} rows of {facts['records']:,} people written, {words.people(facts['suppressed'])} left out."
+    elif "says" in facts and facts.get("cost"):
+        written = f"{facts['records']:,} rows written. {facts['cost'].partition('. ')[0]}."
     proofs = {
         "Recode": written,
         "Attacks": f"{hold + read} tried: {hold} {'holds' if hold == 1 else 'hold'}, {read} to read before you share it.",
     }
-    if "says" not in told:
-        proofs["Recount"] = f"Read back from the file, counted by a second way: smallest group {told['k']:,}."
+    if "says" not in facts:
+        proofs["Recount"] = f"Read back from the file, counted by a second way: smallest group {facts['k']:,}."
     return proofs
 
 

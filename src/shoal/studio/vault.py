@@ -184,11 +184,11 @@ class Pages:
         context = {"named": self.vault is not None, "roles": ROLES, "problem": None, "token_shown": ""} | more
         return page(request, "vault/door.html", status=status, **context)
 
-    def console(self, request: Request, found: Console, **more: Any) -> Response:
+    def console(self, request: Request, console: Console, **more: Any) -> Response:
         context: dict[str, Any] = {"problem": None, "done": "", "code": "", "identities": None, "sealed": "", "status": 200}
-        context |= {"tables": self.studio.workspace.tables.all() if found.role == "operator" else [], "columns": {}} | more
+        context |= {"tables": self.studio.workspace.tables.all() if console.role == "operator" else [], "columns": {}} | more
         try:
-            content = shown(found)
+            content = shown(console)
         except ShoalError as error:
             self.consoles.leave(request.scope["session"])
             return self.door(request, status=status_of(error), problem=problem_of(error))
@@ -269,7 +269,7 @@ def _add_acts(router: APIRouter, pages: Pages) -> None:
         return _pseudonymize(pages.studio, console, fields, lambda **more: pages.console(request, pages.here(request), **more))
 
 
-def _pseudonymize(studio: Studio, found: Console, fields: Fields, again: Callable[..., Response]) -> Response:
+def _pseudonymize(studio: Studio, console: Console, fields: Fields, again: Callable[..., Response]) -> Response:
     """A table of the workspace with its identities replaced, as a download that is not kept."""
     kept = studio.workspace.tables.get(fields.get("table", ""))
     wanted = [c.strip() for c in fields.get("columns", "").split(",") if c.strip()]
@@ -278,7 +278,7 @@ def _pseudonymize(studio: Studio, found: Console, fields: Fields, again: Callabl
         if not wanted:
             raise UsageError("no column was named.", hint="Write the columns that name people, separated by commas.")
         pseudonymize_table(
-            found.session,  # the same calls, through the service
+            console.session,  # the same calls, through the service
             studio.workspace.tables.path(kept),
             place,
             domain=fields.get("domain", ""),

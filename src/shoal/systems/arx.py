@@ -100,14 +100,14 @@ def _models(project: Archive, k: int) -> tuple[dict[str, Any], float, Counter[st
     return asked, min(max(allowed, 0.0), 1.0), left
 
 
-def _carry_over(said: str, asked: dict[str, Any]) -> bool:
+def _carry_over(model: str, asked: dict[str, Any]) -> bool:
     """Add a model to the requirements; False where there is none that means the same."""
-    if match := re.fullmatch(r"(\d+)-[aA]nonymity", said):
+    if match := re.fullmatch(r"(\d+)-[aA]nonymity", model):
         if int(match[1]) < 2:
             return False
         asked["k"] = max(int(match[1]), asked.get("k", 0))
         return True
-    if match := re.fullmatch(r"(distinct|entropy|shannon-entropy)-([\d.]+)-diversity for attribute '(.+)'", said):
+    if match := re.fullmatch(r"(distinct|entropy|shannon-entropy)-([\d.]+)-diversity for attribute '(.+)'", model):
         kind, limit = match[1].removeprefix("shannon-"), float(match[2])
         if limit <= 1 or not (kind == "entropy" or limit.is_integer()):
             return False

@@ -103,14 +103,14 @@ def spss_names(names: Sequence[str]) -> list[str]:
     return out
 
 
-def _label(column: Column, said: Variable | None, name: str) -> Column:
+def _label(column: Column, variable: Variable | None, name: str) -> Column:
     """A column with what the codebook says of it; codes become numbers where the column holds numbers."""
-    if said is None:
+    if variable is None:
         return replace(column, name=name)
     numeric = column.kind in ("integer", "float", "decimal")
-    labels = {key: label for code, label in said.values.items() if (key := _code(code, numeric)) is not None}
-    missing = tuple(key for code in said.missing if (key := _code(code, numeric)) is not None)[:3]  # SPSS declares three
-    return replace(column, name=name, labels=labels, user_missing=missing, note=said.label, measure=said.measure)
+    labels = {key: label for code, label in variable.values.items() if (key := _code(code, numeric)) is not None}
+    missing = tuple(key for code in variable.missing if (key := _code(code, numeric)) is not None)[:3]  # SPSS declares three
+    return replace(column, name=name, labels=labels, user_missing=missing, note=variable.label, measure=variable.measure)
 
 
 def _code(text: str, numeric: bool) -> object | None:

@@ -163,11 +163,11 @@ def _excess(own: np.ndarray, other: np.ndarray) -> Excess:
     return Excess(int(own.sum()), len(own), int(other.sum()), len(other))
 
 
-def _result(name: str, question: str, found: Excess, said: str, more: str) -> AttackResult:
-    low, high = found.interval
-    sentence = f"{found.successes:,} {said}; {found.control:,} would with somebody else's record.{more}"
+def _result(name: str, question: str, excess: Excess, what: str, more: str) -> AttackResult:
+    low, high = excess.interval
+    sentence = f"{excess.successes:,} {what}; {excess.control:,} would with somebody else's record.{more}"
     ends = [max(0.0, min(1.0, e)) for e in (low, high)]
-    return AttackResult(name, question, min(1.0, max(0.0, found.risk)), ends[0], ends[1], None, "", verdict_of(low), sentence)
+    return AttackResult(name, question, min(1.0, max(0.0, excess.risk)), ends[0], ends[1], None, "", verdict_of(low), sentence)
 
 
 STARTS, KEPT, FIRST, MOST_STEPS = 60, 6, 2, 100

@@ -239,13 +239,13 @@ def verdict_of(low: float) -> Verdict:
     return "holds" if low <= 0 else "warning" if low <= BROKEN else "broken"
 
 
-def result_of(name: str, question: str, found: Excess, worst: str, said: str) -> AttackResult:
+def result_of(name: str, question: str, excess: Excess, worst: str, claim: str) -> AttackResult:
     """The result with the risk beyond the control group as its rate."""
-    low, high = found.interval
-    risk = min(1.0, max(0.0, found.risk))
+    low, high = excess.interval
+    risk = min(1.0, max(0.0, excess.risk))
     sentence = (
-        f"{said}: {found.successes:,} of {found.tries:,} tries on the original succeed, {found.control:,} of "
-        f"{found.control_tries:,} on the control group."
+        f"{claim}: {excess.successes:,} of {excess.tries:,} tries on the original succeed, {excess.control:,} of "
+        f"{excess.control_tries:,} on the control group."
     )
     ends = max(0.0, min(1.0, low)), max(0.0, min(1.0, high))
     return AttackResult(name, question, risk, *ends, None, worst, verdict_of(low), sentence)

@@ -108,9 +108,9 @@ def honeytoken_withdraw(
     return {"domain": domain, "withdrawn": True}, "The honeytoken is withdrawn."
 
 
-def _say_verified(found: Any, _: Mapping[str, Any]) -> shared.Answer:
-    shared.require_ok(found.ok, (*found.problems, *found.log.problems))
-    return found.to_json(), f"All holds: {found.objects} objects, {found.log.events} events, rows whole."
+def _say_verified(findings: Any, _: Mapping[str, Any]) -> shared.Answer:
+    shared.require_ok(findings.ok, (*findings.problems, *findings.log.problems))
+    return findings.to_json(), f"All holds: {findings.objects} objects, {findings.log.events} events, rows whole."
 
 
 @shared.acting

@@ -310,7 +310,7 @@ class _Work:
             columns=request.columns,
             codes=table.codes(tables),
             categories=categories,
-            sensitive={name: _sensitive(name, *found, len(columns)) for name, found in inside.items()},
+            sensitive={name: _sensitive(name, *parts, len(columns)) for name, parts in inside.items()},
             records=None if unit is None else table.counts,
             n_people=n_people,
             unit=request.unit,

@@ -251,8 +251,8 @@ def number_texts(values: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int
     words = np.ndarray(size + 9, np.uint64, texts, strides=(1,))  # the eight bytes from each byte on
     table = np.zeros((_SLOTS, 4), np.uint64)
     missing = is_missing(values) if values.null_count else _NOBODY
-    found = _number(words, _MINE, ends, missing, codes, table, first)
-    return None if found < 0 else (codes, first[:found])
+    count = _number(words, _MINE, ends, missing, codes, table, first)
+    return None if count < 0 else (codes, first[:count])
 
 
 @lean_njit
@@ -275,7 +275,7 @@ def _is_same(words: Any, a: Any, b: Any, n: Any) -> Any:
 @lean_njit
 def _number(words: Any, mine: Any, ends: Any, missing: Any, codes: Any, table: Any, first: Any) -> Any:
     """Number the texts through an open hash table; how many values there are, −1 where they are too many."""
-    mask, found, begin, start = np.uint64(len(table) - 1), _0, np.uint64(ends[0]), _0
+    mask, count, begin, start = np.uint64(len(table) - 1), _0, np.uint64(ends[0]), _0
     for r in range(len(codes)):
         a, start = start, np.uint64(ends[r + 1]) - begin
         n = start - a
@@ -295,12 +295,12 @@ def _number(words: Any, mine: Any, ends: Any, missing: Any, codes: Any, table: A
                 if n <= _16 or _is_same(words, a, np.uint64(ends[first[row[NUMBER] - _1]]) - begin, n):
                     break
             elif row[LENGTH] == _0:
-                if found == np.uint64(len(first)):
+                if count == np.uint64(len(first)):
                     return -1
-                first[found] = r
-                found += _1
-                row[HEAD], row[TAIL], row[LENGTH], row[NUMBER] = head, tail, n + _1, found
+                first[count] = r
+                count += _1
+                row[HEAD], row[TAIL], row[LENGTH], row[NUMBER] = head, tail, n + _1, count
                 break
             at = (at + _1) & mask
         codes[r] = row[NUMBER]
-    return np.int64(found)
+    return np.int64(count)

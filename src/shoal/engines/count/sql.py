@@ -172,11 +172,11 @@ class _Parts:
             size = people(column("u", "p"))
         return self.fetch(self.grouped(more, [*keys, value], [named(size, "n")]))
 
-    def assembled(self, name: str, found: Any, keys: list[str], columns: list[Column]) -> Assembled:
+    def assembled(self, name: str, rows: Any, keys: list[str], columns: list[Column]) -> Assembled:
         """Pairs in the types of their columns."""
-        decoded = [self.engine.decode(found[k], c) for k, c in zip(keys, columns, strict=True)]
-        value = found[f"v{self.names.index(name)}"]
-        return Assembled(decoded, self.engine.decode(value, self.relation.column(name)), found["n"])
+        decoded = [self.engine.decode(rows[k], c) for k, c in zip(keys, columns, strict=True)]
+        value = rows[f"v{self.names.index(name)}"]
+        return Assembled(decoded, self.engine.decode(value, self.relation.column(name)), rows["n"])
 
     def all_people(self) -> int:
         assert self.request.unit is not None
@@ -350,11 +350,11 @@ def _there(engine: DuckDB, relation: Relation, name: str) -> exp.Select:
 
 def few_of(name: str, kind: str, batches: Generator[Counted]) -> Counted:
     """The values of all batches, sorted; refused where they are more than a step can hold."""
-    most, values, counts, found = most_values(kind), [], [], 0
+    most, values, counts, total = most_values(kind), [], [], 0
     with closing(batches):
         for some, times in batches:
-            found += len(some)
-            if found > most:
+            total += len(some)
+            if total > most:
                 raise _too_many(name, most)
             values.append(some)
             counts.append(times)

@@ -242,8 +242,8 @@ def order_of_groups(pairs: Any, order: Sequence[str] = ()) -> tuple[str, ...]:
     high = np.full(len(labels), -1)
     np.minimum.at(low, label_of[known], own)
     np.maximum.at(high, label_of[known], own)
-    said = [i for i, label in enumerate(labels) if high[i] >= 0 and label != SUPPRESSED and (label[:1] != "(" or label in there)]
-    return tuple(labels[i] for i in sorted(said, key=lambda i: (low[i], high[i], labels[i])))
+    texts = [i for i, label in enumerate(labels) if high[i] >= 0 and label != SUPPRESSED and (label[:1] != "(" or label in there)]
+    return tuple(labels[i] for i in sorted(texts, key=lambda i: (low[i], high[i], labels[i])))
 
 
 def _places(texts: Any) -> tuple[list[str], npt.NDArray[Any]]:

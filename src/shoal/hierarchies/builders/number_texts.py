@@ -204,8 +204,8 @@ class Spelling:
         return self.after if self.after[:1].isspace() or self.after[:1].isalpha() else ""
 
 
-def _same(found: str | None, said: str) -> bool:
-    return (found or "").strip().lower() == said.strip().lower()
+def _same(one: str | None, other: str) -> bool:
+    return (one or "").strip().lower() == other.strip().lower()
 
 
 def _marks(digits: Sequence[str], sign: str) -> tuple[str, str] | None:

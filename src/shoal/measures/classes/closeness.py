@@ -82,43 +82,43 @@ def need_order(counts: ClassCounts, column: str) -> None:
         )
 
 
-def _equal(found: SensitiveProfile) -> FloatArray:
+def _equal(profile: SensitiveProfile) -> FloatArray:
     """½ Σ |p − q|: the values that occur in the class, and the table's share of those that do not."""
-    excess = np.add.reduceat(np.abs(found.p - found.q) - found.q, found.starts)
+    excess = np.add.reduceat(np.abs(profile.p - profile.q) - profile.q, profile.starts)
     return np.clip(0.5 * (1.0 + excess), 0.0, 1.0)
 
 
-def _ordered_distance(found: SensitiveProfile) -> FloatArray:
+def _ordered_distance(profile: SensitiveProfile) -> FloatArray:
     """Σ_i |P_i − Q_i| / (m − 1) over cumulative shares, run by run between the values that occur."""
-    m = found.n_values
+    m = profile.n_values
     if m == 1:
-        return np.zeros(found.n_classes)
-    rank, counts = found.ranks, found.counts
-    if not found.in_order:
-        order = np.lexsort((rank, found.classes))
+        return np.zeros(profile.n_classes)
+    rank, counts = profile.ranks, profile.counts
+    if not profile.in_order:
+        order = np.lexsort((rank, profile.classes))
         rank, counts = rank[order], counts[order]
-    table = np.cumsum(found.marginal) / found.marginal.sum()
+    table = np.cumsum(profile.marginal) / profile.marginal.sum()
     prefix = np.concatenate(([0.0], np.cumsum(table)))
     running = np.cumsum(counts)
-    before = np.repeat((running - counts)[found.starts], found.distinct)
-    share = (running - before) / found.totals[found.classes]
+    before = np.repeat((running - counts)[profile.starts], profile.distinct)
+    share = (running - before) / profile.totals[profile.classes]
     stop = np.append(rank[1:], m)
-    last = found.starts + found.distinct - 1
+    last = profile.starts + profile.distinct - 1
     stop[last] = m
     cut = np.clip(np.searchsorted(table, share), rank, stop)
     runs = share * (cut - rank) - (prefix[cut] - prefix[rank]) + (prefix[stop] - prefix[cut]) - share * (stop - cut)
-    total = np.add.reduceat(runs, found.starts) + prefix[rank[found.starts]]
+    total = np.add.reduceat(runs, profile.starts) + prefix[rank[profile.starts]]
     return np.clip(total / (m - 1), 0.0, 1.0)
 
 
-def leaf_groups(found: SensitiveProfile, hierarchy: Hierarchy) -> list[CodeArray]:
+def leaf_groups(profile: SensitiveProfile, hierarchy: Hierarchy) -> list[CodeArray]:
     """For each level of the hierarchy, the group of each value of the table (by rank), up to one root.
 
     A missing value keeps to itself below the root: it hangs directly under it. A hierarchy without a single root gets one.
     """
-    sensitive = found.sensitive
-    codes = np.zeros(found.n_values, dtype=np.int64)
-    codes[found.ranks] = sensitive.values
+    sensitive = profile.sensitive
+    codes = np.zeros(profile.n_values, dtype=np.int64)
+    codes[profile.ranks] = sensitive.values
     texts = [None] * len(codes)
     if sensitive.categories is not None:
         every = canonical_text(sensitive.categories).to_pylist()
@@ -128,7 +128,7 @@ def leaf_groups(found: SensitiveProfile, hierarchy: Hierarchy) -> list[CodeArray
     place = [hierarchy.position.get(t, -1) if t is not None else -1 for t in texts]
     gaps = [r for r, (c, at) in enumerate(zip(codes, place, strict=True)) if c >= 0 and at < 0]
     if gaps:
-        records = int(found.marginal[gaps].sum())
+        records = int(profile.marginal[gaps].sum())
         raise HierarchyGapError(
             f"the hierarchy of '{sensitive.column}' does not cover {len(gaps)} of its values ({records} records).",
             hint="Extend the hierarchy, or use another distance.",
@@ -137,29 +137,29 @@ def leaf_groups(found: SensitiveProfile, hierarchy: Hierarchy) -> list[CodeArray
     rooted = len(hierarchy.levels) > 1 and len(hierarchy.levels[-1].labels) == 1
     levels = hierarchy.levels[:-1] if rooted else hierarchy.levels
     out = [np.where(leaf >= 0, level.groups[leaf], len(level.labels)).astype(np.int32) for level in levels]
-    return [*out, np.zeros(found.n_values, dtype=np.int32)]
+    return [*out, np.zeros(profile.n_values, dtype=np.int32)]
 
 
-def _hierarchical(found: SensitiveProfile, levels: Sequence[CodeArray]) -> FloatArray:
+def _hierarchical(profile: SensitiveProfile, levels: Sequence[CodeArray]) -> FloatArray:
     """Bottom-up: at each inner node the smaller of its children's surplus and shortage moves, at a cost of its height.
 
     Only nodes with a value of the class are visited: below any other node every child lacks and nothing moves.
     """
     height = len(levels) - 1
-    cost = np.zeros(found.n_classes)
+    cost = np.zeros(profile.n_classes)
     if height == 0:
         return cost
-    klass, node = found.classes, levels[0][found.ranks].astype(np.int64)
-    share = found.p
+    klass, node = profile.classes, levels[0][profile.ranks].astype(np.int64)
+    share = profile.p
     klass, node, share = _gather(klass, node, share)
-    mass = np.bincount(levels[0], weights=found.overall)
+    mass = np.bincount(levels[0], weights=profile.overall)
     for h in range(1, height + 1):
         parent = np.zeros(len(mass), dtype=np.int64)
         parent[levels[h - 1]] = levels[h]
         surplus = np.maximum(share - mass[node], 0.0)
         up = parent[node]
         at, above, (positive, share) = _gather_two(klass, up, surplus, share)
-        mass = np.bincount(levels[h], weights=found.overall)
+        mass = np.bincount(levels[h], weights=profile.overall)
         negative = positive - (share - mass[above])
         np.add.at(cost, at, (h / height) * np.minimum(positive, np.maximum(negative, 0.0)))
         klass, node = at, above

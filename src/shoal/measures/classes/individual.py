@@ -95,21 +95,21 @@ def impact(counts: ClassCounts, weights: Mapping[str, float]) -> Impact:
     return Impact(mean, float(each.max()), without, math.fsum(checked.values()), chances, checked)
 
 
-def guessed(found: SensitiveCounts, classes: int) -> FloatArray:
+def guessed(counts: SensitiveCounts, classes: int) -> FloatArray:
     """For each class the largest share of one value.
 
     >>> guessed(SensitiveCounts.from_dense("ill", [[2, 0], [1, 3]]), 2).tolist()
     [1.0, 0.75]
     """
     most, total = np.zeros(classes), np.zeros(classes)
-    np.maximum.at(most, found.classes, found.counts)
-    np.add.at(total, found.classes, found.counts)
+    np.maximum.at(most, counts.classes, counts.counts)
+    np.add.at(total, counts.classes, counts.counts)
     return np.divide(most, total, out=np.zeros(classes), where=total > 0)
 
 
-def _most_common(found: SensitiveCounts) -> float:
-    _, place = np.unique(found.values, return_inverse=True)
-    totals = np.bincount(place.ravel(), weights=found.counts)
+def _most_common(counts: SensitiveCounts) -> float:
+    _, place = np.unique(counts.values, return_inverse=True)
+    totals = np.bincount(place.ravel(), weights=counts.counts)
     return float(totals.max() / totals.sum())
 
 

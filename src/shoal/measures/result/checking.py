@@ -25,7 +25,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": at_least,
     "<=": at_most,
     "==": equal,
-    ">": lambda found, limit: below(limit, found),
+    ">": lambda value, limit: below(limit, value),
     "<": below,
 }
 
@@ -94,8 +94,8 @@ class Comparison(Requirement):
     def place(self) -> tuple[str, ...]:
         return (self.subject, *((self.column,) if self.column else ()))
 
-    def holds(self, found: float) -> bool:
-        return _COMPARE[self.compare](found, self.number)
+    def holds(self, value: float) -> bool:
+        return _COMPARE[self.compare](value, self.number)
 
     def sentence(self) -> str:
         return self.shown

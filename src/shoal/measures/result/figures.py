@@ -149,10 +149,10 @@ def headline(m: Figures) -> str:
     return alone if m.whole_set is None else f"{alone} By all records of a person together, {_by_set(m.whole_set, total)}."
 
 
-def _by_set(found: WholeSet, total: int) -> str:
-    if not found.unique:
-        return f"nobody is one of a kind; each set of records is that of at least {found.k:,}"
-    return f"{found.unique:,} of {total:,} {'is' if found.unique == 1 else 'are'} one of a kind"
+def _by_set(column_set: WholeSet, total: int) -> str:
+    if not column_set.unique:
+        return f"nobody is one of a kind; each set of records is that of at least {column_set.k:,}"
+    return f"{column_set.unique:,} of {total:,} {'is' if column_set.unique == 1 else 'are'} one of a kind"
 
 
 def notes(m: Figures) -> list[str]:

@@ -58,8 +58,8 @@ class KnownColumns:
         sets = [(c, n) for c, n in self.found.items() if not any(name in without for name in c)]
         return min(sets, key=lambda s: (-s[1], len(s[0]), s[0]), default=((), 0))
 
-    def share(self, found: int) -> float:
-        return found / self.people if self.people else 0.0
+    def share(self, count: int) -> float:
+        return count / self.people if self.people else 0.0
 
 
 def known_columns(columns: Mapping[str, npt.ArrayLike], people: IntArray | None = None, *, budget: int = BUDGET) -> KnownColumns:

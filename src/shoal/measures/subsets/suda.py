@@ -207,7 +207,7 @@ def _split(
     """Refine the groups of ``rows`` by one more column: rows to ``out``, their groups to ``new``, group sizes to ``seen``."""
     size = len(slots)
     direct = (int(group.max()) + 1) * card <= size
-    kept = found = 0
+    kept = groups = 0
     for i in range(len(rows)):
         code = codes[rows[i]]
         if ignore_missing and code < 0:
@@ -218,17 +218,17 @@ def _split(
             slot = (slot + 1) & (size - 1)
         if slots[slot] == -1:
             slots[slot] = key
-            slot_group[slot] = found
-            seen[found] = 0
-            used[found] = slot
-            found += 1
+            slot_group[slot] = groups
+            seen[groups] = 0
+            used[groups] = slot
+            groups += 1
         new[kept] = slot_group[slot]
         out[kept] = rows[i]
         seen[slot_group[slot]] += 1
         kept += 1
-    for i in range(found):
+    for i in range(groups):
         slots[used[i]] = -1
-    return kept, found
+    return kept, groups
 
 
 @njit
@@ -264,7 +264,7 @@ def _search(
     new, seen, used = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
     head = np.full(n, -1, np.int64)  # last found mask of a class; earlier ones follow by `chain`
     klass, mask_of, chain = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
-    found = depth = 0
+    count = depth = 0
     while depth >= 0:
         column[depth] += 1
         c = column[depth]
@@ -284,14 +284,14 @@ def _search(
                 below[stay], group[depth + 1, stay] = r, new[i]
                 stay += 1
             elif single[r] and _is_minimal(mask, head[r], mask_of, chain):
-                if found == len(klass):
+                if count == len(klass):
                     klass, mask_of, chain = _grow(klass), _grow(mask_of), _grow(chain)
-                klass[found], mask_of[found], chain[found] = r, mask, head[r]
-                head[r] = found
-                found += 1
+                klass[count], mask_of[count], chain[count] = r, mask, head[r]
+                head[r] = count
+                count += 1
         depth += 1
         left[depth], masks[depth], column[depth] = stay, mask, -1
-    return klass[:found].copy(), mask_of[:found].copy()
+    return klass[:count].copy(), mask_of[:count].copy()
 
 
 def by_numpy(codes: Codes, single: npt.NDArray[np.bool_], most: int, ignore_missing: bool) -> tuple[Ints, Ints]:

@@ -127,15 +127,15 @@ class Requirement:
         """What a search checks in each class, for values with this ``share`` in the table; None: every class passes."""
         raise UsageError(f"the requirement '{self.kind}' cannot be searched for.", hint="See the list of requirements.")
 
-    def holds(self, found: float) -> bool:
+    def holds(self, value: float) -> bool:
         """Whether a number meets the limit, by the rule of :mod:`shoal.model.compare`."""
         compare = {">=": at_least, "<=": at_most, "<": below}[self.sign]
-        return compare(found if self._whole() else float(found), self.limit)
+        return compare(value if self._whole() else float(value), self.limit)
 
-    def judged(self, found: float | None) -> Verdict:
+    def judged(self, value: float | None) -> Verdict:
         """The verdict on a number; None stands for a number without a bound, which meets nothing."""
-        bare = found is None or not math.isfinite(found)
-        return Verdict(self, None if bare else found, not bare and self.holds(found or 0))
+        bare = value is None or not math.isfinite(value)
+        return Verdict(self, None if bare else value, not bare and self.holds(value or 0))
 
     def sentence(self) -> str:
         """The requirement as a sentence."""

@@ -166,11 +166,11 @@ class RecursiveDiversity(_Inside):
     def options(self) -> tuple[str, ...]:
         return (f"l={self.l}",)
 
-    def holds(self, found: float) -> bool:
-        return self.l == 1 or super().holds(found)
+    def holds(self, value: float) -> bool:
+        return self.l == 1 or super().holds(value)
 
-    def judged(self, found: float | None) -> Verdict:
-        return Verdict(self, found, True) if self.l == 1 else super().judged(found)
+    def judged(self, value: float | None) -> Verdict:
+        return Verdict(self, value, True) if self.l == 1 else super().judged(value)
 
     @property
     def fewest_values(self) -> float:

@@ -84,8 +84,8 @@ class _People(_OfKnown):
         self._check_records()
         check_whole(self.k, 2, "the number of people", "For example known[2]>=5.")
 
-    def holds(self, found: float) -> bool:
-        return at_least(int(found), self.k)
+    def holds(self, value: float) -> bool:
+        return at_least(int(value), self.k)
 
     def sentence(self) -> str:
         what = "every record" if self.records == 1 else f"every set of up to {self.records} records"

@@ -196,8 +196,8 @@ class MaxRisk(Requirement):
     def class_sizes(self, *, has_population: bool) -> tuple[int, int]:
         return (0, self.k) if self.attacker == "journalist" and has_population else (self.k, 0)
 
-    def holds(self, found: float) -> bool:
-        return found > 0 and round(1.0 / found) >= self.k
+    def holds(self, value: float) -> bool:
+        return value > 0 and round(1.0 / value) >= self.k
 
     def sentence(self) -> str:
         return f"no record is re-identified by a {self.attacker} with a chance above {written(self.risk)}"

@@ -122,20 +122,20 @@ def _exact(values: Any, width: float, k: int, origin: float) -> Estimate:
     return Estimate(low, low, high, level=1.0, method=name, grade="B", notes=notes, details={"cells": d.cells})
 
 
-def _beside(found: Estimate, exact: Estimate) -> Estimate:
+def _beside(estimate: Estimate, exact: Estimate) -> Estimate:
     """An expansion in an interval that holds the exact value; C outside its own validity, or more than 5 % off."""
-    notes, off = found.notes, abs(found.value - exact.value) > 0.05 * max(exact.value, 1e-300)
+    notes, off = estimate.notes, abs(estimate.value - exact.value) > 0.05 * max(exact.value, 1e-300)
     if off:
         notes = (*notes, f"{written(exact.value)} is the exact value: this expansion is more than 5 % off")
     return Estimate(
-        found.value,
-        min(found.value, exact.low),
-        max(found.value, exact.high),
+        estimate.value,
+        min(estimate.value, exact.low),
+        max(estimate.value, exact.high),
         level=1.0,
-        method=found.method,
-        grade="C" if off or found.grade == "C" else "B",
+        method=estimate.method,
+        grade="C" if off or estimate.grade == "C" else "B",
         notes=notes,
-        details=found.details,
+        details=estimate.details,
     )
 
 

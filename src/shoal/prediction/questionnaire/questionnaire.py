@@ -189,10 +189,12 @@ class Questionnaire:
         self.links.append({"names": names, "correlation": correlation, "joint": joint})
         return self
 
-    def publish(self, found: Mapping[tuple[str, ...], PublishedSummary]) -> None:
+    def publish(self, summaries: Mapping[tuple[str, ...], PublishedSummary]) -> None:
         """Use what a registry says of questions together; the most of them that were counted together are tied by their table."""
-        self.published |= {frozenset(part): about for part, about in found.items()}
-        counted = [(names, x.table) for names, x in found.items() if x.table is not None and not any(map(self._following, names))]
+        self.published |= {frozenset(part): about for part, about in summaries.items()}
+        counted = [
+            (names, x.table) for names, x in summaries.items() if x.table is not None and not any(map(self._following, names))
+        ]
         if counted:
             names, table = max(counted, key=lambda c: len(c[0]))
             self.links.append({"names": names, "correlation": None, "joint": table})
@@ -556,12 +558,12 @@ class Questionnaire:
         return ""
 
     def _share(
-        self, blocks: Sequence[Block], names: Sequence[str], people: int, found: tuple[float, float], grade: Grade
+        self, blocks: Sequence[Block], names: Sequence[str], people: int, bounds: tuple[float, float], grade: Grade
     ) -> Estimate:
         best = self._known(names, people)
         if best is not None:
             return best
-        value, error = found
+        value, error = bounds
         notes = []
         low, high = max(0.0, value - error), min(1.0, value + error)
         shapes = any(self.questions[n].source not in ("given", "table") for n in names)

@@ -84,12 +84,12 @@ def recognise(
     return answers, dict(comparable(people).changes) if any(people) else {}
 
 
-def _own(records: Records, found: NDArray[np.int8]) -> NDArray[np.bool_]:
+def _own(records: Records, agreement: NDArray[np.int8]) -> NDArray[np.bool_]:
     """Pairs that agree on something of the person's own: the given name or a number, exactly. All else twins share."""
-    out = np.zeros(len(found), dtype=bool)
+    out = np.zeros(len(agreement), dtype=bool)
     for place, field in enumerate(records.fields):
         if field.kind in ("given", "number"):
-            out |= found[:, place] >= len(LEVELS[field.kind]) - (2 if field.kind == "given" else 1)
+            out |= agreement[:, place] >= len(LEVELS[field.kind]) - (2 if field.kind == "given" else 1)
     return out
 
 

@@ -325,7 +325,7 @@ def _facts(column: Any, name: str, kind: str) -> ColumnFacts:
     )
 
 
-def sentence(found: dict[str, list[str]]) -> str:
+def sentence(columns: dict[str, list[str]]) -> str:
     """A warning in words, or nothing.
 
     >>> sentence({"direct": ["name"], "quasi": ["born", "zip"]})
@@ -334,8 +334,8 @@ def sentence(found: dict[str, list[str]]) -> str:
     ''
     """
     words = []
-    if found["direct"]:
-        words.append(f"Columns that still name people: {', '.join(found['direct'])} (leave them out with --drop).")
-    if found["quasi"]:
-        words.append(f"Columns that may point to them together: {', '.join(found['quasi'])}.")
+    if columns["direct"]:
+        words.append(f"Columns that still name people: {', '.join(columns['direct'])} (leave them out with --drop).")
+    if columns["quasi"]:
+        words.append(f"Columns that may point to them together: {', '.join(columns['quasi'])}.")
     return " ".join(words)

@@ -136,10 +136,10 @@ def default_path(vault_id: str, key_location: str) -> Path:
     return state_folder() / f"{vault_id}.anchor"
 
 
-def rolled_back(found: int, expected: int) -> TamperError:
+def rolled_back(generation: int, expected: int) -> TamperError:
     """The error for a database that is older than what was seen before."""
     return TamperError(
-        f"the vault's database is older than it was: generation {found}, but {expected} was seen before.",
+        f"the vault's database is older than it was: generation {generation}, but {expected} was seen before.",
         hint="An old copy was put back. Restore the newest one, or let an owner accept it with `shoal vault anchor --accept`.",
     )
 

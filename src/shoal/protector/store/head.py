@@ -100,9 +100,9 @@ def upgrade(engine: Any) -> None:
             connection.execute(meta.update().where(meta.c.name == "format").values(value=FORMAT + str(VERSION).encode()))
 
 
-def version(found: dict[str, bytes]) -> int | None:
+def version(fields: dict[str, bytes]) -> int | None:
     """The version of a vault from its head, 0 if it is not a number; None if this is not the head of a vault."""
-    text = found.get("format", b"")
+    text = fields.get("format", b"")
     number = text.removeprefix(FORMAT)
     return (int(number) if number.isdigit() else 0) if text.startswith(FORMAT) else None
 
@@ -120,13 +120,13 @@ def raw(connection: Any) -> dict[str, bytes]:
     return {row.name: bytes(row.value) for row in connection.execute(meta.select()).all()}
 
 
-def unwrapped(found: dict[str, bytes], key: KeyProvider, *, place: str) -> tuple[str, Secret]:
+def unwrapped(fields: dict[str, bytes], key: KeyProvider, *, place: str) -> tuple[str, Secret]:
     """The id of a vault and its root key, from its head."""
-    stated = version(found)
-    if stated is None or len(found.get("vault", b"")) != 16 or "root" not in found:
+    stated = version(fields)
+    if stated is None or len(fields.get("vault", b"")) != 16 or "root" not in fields:
         raise TamperError("the vault's head record is missing or altered.", hint="Restore the database from a trusted copy.")
     if stated != VERSION:
         _versions(place).missing(stated)  # refuses a version that cannot be brought up to date
         raise DataError(f"the copy of the vault at {place} has version {stated}.", hint="Open the vault, and copy it again.")
-    vault_id = found["vault"].hex()
-    return vault_id, Secret(key.unwrap(found["root"], context(vault_id)))
+    vault_id = fields["vault"].hex()
+    return vault_id, Secret(key.unwrap(fields["root"], context(vault_id)))

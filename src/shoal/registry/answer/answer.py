@@ -138,9 +138,9 @@ class Answer:
             return 1.0
         return max(joint.unique_share(r, group_size, self.codes, room=room).high for r in self.judged)
 
-    def graded(self, found: Estimate) -> Estimate:
+    def graded(self, estimate: Estimate) -> Estimate:
         """The same with grade C where the word of an unknown key is all there is."""
-        return replace(found, grade="C", notes=(*found.notes, UNKNOWN)) if self.unknown else found
+        return replace(estimate, grade="C", notes=(*estimate.notes, UNKNOWN)) if self.unknown else estimate
 
     def _beside(self, share: Estimate, other: Record, group_size: int) -> Estimate:
         """The share when it is open which of two records is true: a finer one bounds it from above, a coarser one from below."""

@@ -137,23 +137,23 @@ def _joint(source: RecordSource, people: str, counts: Callable[[tuple[str, ...],
     return None
 
 
-def _beside_counts(found: Exposure, answer: Answer | None) -> Exposure:
+def _beside_counts(exposure: Exposure, answer: Answer | None) -> Exposure:
     """The same with the people who give all of the answers, where joint counts that nobody disputes have them.
 
     An estimate of a cell may be off by half or twice; of people of 80 and older hardly anything is known.
     """
-    given = {step.code: step.answer for step in found.steps}
+    given = {step.code: step.answer for step in exposure.steps}
     joint = answer.best if answer is not None and answer.settled and not answer.best.sampled else None
     people = joint.counts.people_with(given) if joint is not None and joint.counts is not None else None
     if answer is None or joint is None or people is None:
-        return found
+        return exposure
     value, old = max(1.0, people), any(code in AGES and _first(answer) >= _OLD for code, answer in given.items())
     cells = math.prod(len(listed) for code, listed in joint.counts.answers.items() if code not in given) if joint.counts else 1
     off = cells * joint.counts.off if joint.counts else 0  # of a rounded table
     ends = (value, max(1.0, value - off), value + off)
     if joint.estimated:
         ends = (value, 1.0 if old else max(1.0, value / 2), 2 * value)
-    return replace(found, counted=ends, estimated=joint.estimated, unknown=found.unknown or answer.unknown)
+    return replace(exposure, counted=ends, estimated=joint.estimated, unknown=exposure.unknown or answer.unknown)
 
 
 def _counting(source: RecordSource, anchors: Iterable[str]) -> Callable[[tuple[str, ...], str], list[Record]]:

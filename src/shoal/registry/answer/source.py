@@ -45,8 +45,8 @@ class Neighbours:
     and every question would wait for it.
     """
 
-    def __init__(self, found: list[tuple[str, float]]) -> None:
-        self._names, self._kappas = "\n".join(p for p, _ in found), array("d", (k for _, k in found))
+    def __init__(self, sources: list[tuple[str, float]]) -> None:
+        self._names, self._kappas = "\n".join(p for p, _ in sources), array("d", (k for _, k in sources))
         self.low, self.high = min(self._kappas, default=0.0), max(self._kappas, default=0.0)
 
     def __len__(self) -> int:

@@ -102,14 +102,14 @@ def owner_of_like(known: Iterable[Any], name: str) -> list[tuple[str]]:
     return [(str(key),) for kept, key in known if alike(kept, name)][:1]
 
 
-def check_owner(owner: Sequence[Any], key: str, said: Callable[[], Iterable[Any]]) -> None:
+def check_owner(owner: Sequence[Any], key: str, statements: Callable[[], Iterable[Any]]) -> None:
     """Refuse a name that belongs to another key: the first that published under it, or under one that looks the same.
 
     It may pass the name on by endorsing the other key; when it is revoked, the name is free.
     """
     if not owner or owner[0][0] == key:
         return
-    reached = trusted_keys([owner[0][0]], [Statement.from_json(json.loads(body)) for (body,) in said()])
+    reached = trusted_keys([owner[0][0]], [Statement.from_json(json.loads(body)) for (body,) in statements()])
     if reached and reached.get(key) != 1:
         raise AccessError(
             "this holder's name belongs to another key.",

@@ -29,15 +29,15 @@ def digest_of(body: bytes) -> str:
 class Replay:
     """Take the lines of a log one by one; afterwards ``current`` holds the records that count, ``catalogue`` the notices.
 
-    ``record`` finds a record by its id and checks its signature; ``said`` and ``noticed`` are the statements and notices,
+    ``record`` finds a record by its id and checks its signature; ``statements`` and ``noticed`` are the statements and notices,
     already checked.
     """
 
-    def __init__(self, record: Callable[[str], Record], said: Iterable[Statement], noticed: Iterable[Notice] = ()) -> None:
+    def __init__(self, record: Callable[[str], Record], statements: Iterable[Statement], noticed: Iterable[Notice] = ()) -> None:
         self._record = record
         self._noticed = {n.id: n for n in noticed}
         self.catalogue: dict[str, Notice] = {}
-        self._said = {digest_of(canonical(s.to_json())): s for s in said}
+        self._said = {digest_of(canonical(s.to_json())): s for s in statements}
         self.head = (0, START)
         self.current: dict[str, Record] = {}
         self.holders: dict[str, set[str]] = {}

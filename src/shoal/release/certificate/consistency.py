@@ -34,11 +34,16 @@ def check_counts(certificate: Certificate) -> str:
     return "the certificate has every part, and counts that make sense"
 
 
-def objections_fit(told: Objections) -> None:
+def objections_fit(objections: Objections) -> None:
     """Numbers of people who objected that can be: at least a record each, no more than were listed."""
-    if not (0 <= told.found <= told.listed and told.listed >= 1 and told.found <= told.records and told.unnamed >= 0):
+    if not (
+        0 <= objections.found <= objections.listed
+        and objections.listed >= 1
+        and objections.found <= objections.records
+        and objections.unnamed >= 0
+    ):
         raise TamperError("the numbers of people who asked not to be in it do not fit each other.")
-    if (told.found == 0) != (told.records == 0) or not re.fullmatch(r"[0-9a-f]{64}", told.commitment):
+    if (objections.found == 0) != (objections.records == 0) or not re.fullmatch(r"[0-9a-f]{64}", objections.commitment):
         raise TamperError("the numbers of people who asked not to be in it do not fit each other.")
 
 

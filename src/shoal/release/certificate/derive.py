@@ -340,7 +340,7 @@ def _look_identifying(c: Certificate, source: Any, facts: Facts) -> tuple[str, .
     done = {} if facts.details is None else facts.details.done
     if ("identifying", names) not in done:
         shown = published(source, names, _columns(source, facts)).columns
-        done["identifying", names] = tuple(n for n, found in shown.items() if identifying(found))
+        done["identifying", names] = tuple(n for n, values in shown.items() if identifying(values))
     seen: tuple[str, ...] = done["identifying", names]
     return seen
 

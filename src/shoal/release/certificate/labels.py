@@ -180,9 +180,9 @@ def classings(prepared: Prepared, source: Any, names: tuple[str, ...], date: str
     return tuple(out)
 
 
-def _judge_released(name: str, found: Published, classed: dict[str, Classed]) -> tuple[str, str]:
+def _judge_released(name: str, published: Published, classed: dict[str, Classed]) -> tuple[str, str]:
     """What the published values of a column are under the list, and why."""
-    if name not in found.columns:
+    if name not in published.columns:
         return REMOVED, ""
     if name not in classed:
         return NONE, STATED
@@ -214,23 +214,23 @@ def check_preset_columns(place: Path, certificate: Certificate, table: Any) -> s
     return _check_list(certificate, lines, texts)
 
 
-def _check_list(certificate: Certificate, lines: tuple[Classing, ...], found: Published) -> str:
+def _check_list(certificate: Certificate, lines: tuple[Classing, ...], published: Published) -> str:
     if [line.column for line in lines] != [c.name for c in certificate.columns]:
         raise TamperError("the certificate does not class every column under the list of its preset.")
     reasons = {line.column: line.reason for line in lines if line.reason is not None}
     if not all(reason.strip() for reason in reasons.values()):
         raise TamperError("the certificate states that a column is none of the eighteen without a reason.")
     former = frozenset(line.column for line in lines if line.released == NONE and line.checked.startswith(FORMER))
-    stated = {c: r for c, r in reasons.items() if c in found.columns}
-    classed, refused = refused_by_list(found, certificate.date, stated, former)
+    stated = {c: r for c, r in reasons.items() if c in published.columns}
+    classed, refused = refused_by_list(published, certificate.date, stated, former)
     if refused:
         raise TamperError(f"the safe-harbor list does not let column '{refused[0].column}' stay: {refused[0].why}.")
     for line in lines:
-        sentence = _judge_released(line.column, found, classed)
+        sentence = _judge_released(line.column, published, classed)
         if line.column in former and sentence[0] in (NONE, UNKNOWN):
             continue
         if (line.released, line.checked) != sentence and {line.released, sentence[0]} != {REMOVED}:
             raise TamperError(f"the certificate says of column '{line.column}' what does not follow from its published values.")
-    kept = len(found.columns) - len(reasons)
+    kept = len(published.columns) - len(reasons)
     early = f"; {len(former):,} of them by the earlier rule, which took for harmless what nothing spoke against" if former else ""
     return f"{kept:,} published columns classed again under the eighteen{early}, {len(reasons):,} stated to be none. {SIGNED}"

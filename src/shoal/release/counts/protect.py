@@ -148,9 +148,9 @@ def _attack(full: FloatArray, shut: BoolArray, lines: list[npt.NDArray[np.int64]
     return bounds(np.full(len(cells), np.nan), equations, zero, limits=(low, high), only=wanted)
 
 
-def _narrow(found: Bounds, primary: BoolArray, threshold: int) -> BoolArray:
+def _narrow(bounds: Bounds, primary: BoolArray, threshold: int) -> BoolArray:
     """Small cells that can be confined to fewer than ``threshold`` values."""
-    return np.asarray(primary & (found.width().reshape(primary.shape) < threshold - 1))
+    return np.asarray(primary & (bounds.width().reshape(primary.shape) < threshold - 1))
 
 
 def _next_to_hide(

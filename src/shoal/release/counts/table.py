@@ -40,7 +40,7 @@ class Crossed:
     joined: tuple[int, ...]
 
 
-def cross(found: ClassCounts, *, threshold: int, public: bool = False) -> Crossed:
+def cross(classes: ClassCounts, *, threshold: int, public: bool = False) -> Crossed:
     """The classes of a count as a table; ``public`` says that the lists of categories are public knowledge.
 
     >>> import shoal
@@ -49,12 +49,12 @@ def cross(found: ClassCounts, *, threshold: int, public: bool = False) -> Crosse
     >>> c.labels, c.counts.tolist(), c.joined
     ((('a', '(other categories)'), ('n', 'y')), [[3, 3], [3, 3]], (2, 0))
     """
-    if found.people is not None:
+    if classes.people is not None:
         raise DataError(
             "some people have rows in several cells of this table, so that its sums would count them more than once.",
             hint="Cross columns that are the same in all rows of a person, or make a table with one row per person first.",
         )
-    axes = [_axis(found, i, threshold, public) for i in range(len(found.columns))]
+    axes = [_axis(classes, i, threshold, public) for i in range(len(classes.columns))]
     shape = tuple(len(labels) for labels, _, _ in axes)
     if np.prod([n + 1 for n in shape], dtype=float) > LARGEST:
         raise UsageError(
@@ -62,23 +62,23 @@ def cross(found: ClassCounts, *, threshold: int, public: bool = False) -> Crosse
             hint="Cross fewer columns, or columns with fewer categories: bands of ages, regions instead of postcodes.",
         )
     counts = np.zeros(shape, dtype=np.int64)
-    np.add.at(counts, tuple(place[found.codes[i]] for i, (_, place, _) in enumerate(axes)), found.sizes)
-    return Crossed(found.columns, tuple(labels for labels, _, _ in axes), counts, tuple(joined for *_, joined in axes))
+    np.add.at(counts, tuple(place[classes.codes[i]] for i, (_, place, _) in enumerate(axes)), classes.sizes)
+    return Crossed(classes.columns, tuple(labels for labels, _, _ in axes), counts, tuple(joined for *_, joined in axes))
 
 
-def _axis(found: ClassCounts, i: int, threshold: int, public: bool) -> tuple[tuple[str, ...], IntArray, int]:
+def _axis(classes: ClassCounts, i: int, threshold: int, public: bool) -> tuple[tuple[str, ...], IntArray, int]:
     """Labels of an axis, where each code goes (a missing value, code −1, is the last), and how many categories were joined."""
-    texts = [str(t) for t in canonical_text(found.categories[i]).to_pylist()]
-    codes = np.asarray(found.codes[i])
+    texts = [str(t) for t in canonical_text(classes.categories[i]).to_pylist()]
+    codes = np.asarray(classes.codes[i])
     names = [*texts, MISSING]
     people = np.zeros(len(names), dtype=np.int64)
-    np.add.at(people, codes, found.sizes)
+    np.add.at(people, codes, classes.sizes)
     keep = [c for c in range(len(names)) if people[c] > 0]
     rare = [] if public else _rare(people, keep, threshold)
     stay = [c for c in keep if c not in set(rare)]
     if not stay:
         raise InfeasibleError(
-            f"too few people share a category of '{found.columns[i]}' to name one.",
+            f"too few people share a category of '{classes.columns[i]}' to name one.",
             hint="Use a coarser column or a smaller threshold; with --public where the list of categories is public knowledge.",
         )
     place = np.full(len(names), len(stay), dtype=np.int64)

@@ -205,12 +205,12 @@ def consult(shown: Published | None, kept: Path | None = None) -> AttackResult:
     return replace(result, name=_NAME, verdict=verdict, sentence=sentence)
 
 
-def _together(shown: Published, found: Sequence[_Match]) -> AttackResult:
+def _together(shown: Published, matches: Sequence[_Match]) -> AttackResult:
     """What this release and matching ones tell together; one that splits combinations is judged alone."""
-    rows = found[0].rows
-    base, sizes = shown.base, np.minimum.reduce([shown.base.sizes[rows], *(m.sizes for m in found)])
+    rows = matches[0].rows
+    base, sizes = shown.base, np.minimum.reduce([shown.base.sizes[rows], *(m.sizes for m in matches)])
     people = ClassCounts(sizes, base.columns, [c[rows] for c in base.codes])
-    return shown.together([shown.classes[rows], *(m.classes for m in found)], people)
+    return shown.together([shown.classes[rows], *(m.classes for m in matches)], people)
 
 
 def keep(shown: Published | None, released: Path) -> Path | None:

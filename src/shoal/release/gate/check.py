@@ -155,8 +155,8 @@ class NoFinding(Requirement):
     def limit(self) -> int:
         return 0
 
-    def holds(self, found: float) -> bool:
-        return found == 0
+    def holds(self, value: float) -> bool:
+        return value == 0
 
 
 class PresetHolds(NoFinding):

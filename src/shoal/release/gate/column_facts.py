@@ -107,9 +107,9 @@ def found_roles(columns: ColumnReader, names: Sequence[str]) -> dict[str, Column
     return dict(zip(names, find_columns(list(columns.of(names).values())), strict=True))
 
 
-def role_evidence(found: Mapping[str, ColumnFinding]) -> dict[str, str]:
+def role_evidence(findings: Mapping[str, ColumnFinding]) -> dict[str, str]:
     """What is known of each column, for an error: the reason, and the role that it speaks for."""
-    return {n: f.reason if f.role is Role.UNDECIDED else f"looks {f.role.value}: {f.reason}" for n, f in found.items()}
+    return {n: f.reason if f.role is Role.UNDECIDED else f"looks {f.role.value}: {f.reason}" for n, f in findings.items()}
 
 
 def linkage_as_it_is(table: Table, policy: Policy) -> Given:

@@ -83,12 +83,12 @@ def check_insensitive(columns: ColumnReader, policy: Policy) -> None:
         raise looks_sensitive(policy.preset.name, refused[0])
 
 
-def looks_sensitive(preset: str, found: Refused) -> RoleError:
+def looks_sensitive(preset: str, refusal: Refused) -> RoleError:
     """The error for an insensitive column that looks sensitive beside a preset that asks for more there."""
     return RoleError(
-        f"column '{found.column}' is called insensitive, but {found.why}; preset '{preset}' asks for more there.",
-        hint=f"Move '{found.column}' under roles.sensitive, or leave the preset out and write what you require.",
-        column=found.column,
+        f"column '{refusal.column}' is called insensitive, but {refusal.why}; preset '{preset}' asks for more there.",
+        hint=f"Move '{refusal.column}' under roles.sensitive, or leave the preset out and write what you require.",
+        column=refusal.column,
     )
 
 

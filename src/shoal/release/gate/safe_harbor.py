@@ -67,13 +67,13 @@ def class_columns(table: Table, policy: Policy, columns: ColumnReader | None = N
     }
 
 
-def with_groups(policy: Policy, found: Mapping[str, OnList], schema: Schema) -> tuple[Policy, dict[str, str]]:
+def with_groups(policy: Policy, on_list: Mapping[str, OnList], schema: Schema) -> tuple[Policy, dict[str, str]]:
     """The policy with the list's groups as levels of quasi-identifiers that have none, and which columns got them, with why."""
     quasi, why = dict(policy.quasi), dict[str, str]()
     if policy.method not in ("best", "lattice"):
         return policy, why
     for name, rule in policy.quasi.items():
-        one = found.get(name)
+        one = on_list.get(name)
         groups = _GROUPS.get(one.classed.kind) if one is not None and one.why else None
         number = schema[name].kind in ("integer", "float", "decimal")
         fits = one is not None and {"age": number, "date": schema[name].kind in ("date", "timestamp")}.get(one.classed.kind, True)
@@ -168,22 +168,22 @@ class Refused:
 
 
 def refused_by_list(
-    found: Published, date: str, stated: Mapping[str, str], former: Collection[str] = ()
+    published: Published, date: str, stated: Mapping[str, str], former: Collection[str] = ()
 ) -> tuple[dict[str, Classed], tuple[Refused, ...]]:
     """The class of every published column under the eighteen, and the columns that may not stay as they are.
 
     A column that a person states to be none of them is not looked at. ``former`` columns were signed when the list took every
     column for harmless that nothing spoke against: of them only identifiers are refused.
     """
-    classed = {name: class_of(facts) for name, facts in found.columns.items() if name not in stated}
-    year = last_year(date, [(found.columns[name], one) for name, one in classed.items()])
+    classed = {name: class_of(facts) for name, facts in published.columns.items() if name not in stated}
+    year = last_year(date, [(published.columns[name], one) for name, one in classed.items()])
     out = [
         Refused(name, f"{one.title}; {one.evidence}; {why}", one.kind == "unknown")
         for name, one in classed.items()
-        if (why := refusal(found.columns[name], one, year)) and not (one.kind == "unknown" and name in former)
+        if (why := refusal(published.columns[name], one, year)) and not (one.kind == "unknown" and name in former)
     ]
     for three in coarse.triples({c: one.kind for c, one in classed.items()}):
-        if coarse.told(found.rows(three)):
+        if coarse.told(published.rows(three)):
             out.append(Refused(three[0], f"with '{three[1]}' and '{three[2]}' it reveals an age above 89 at death"))
     return classed, tuple(out)
 

@@ -191,7 +191,7 @@ def _objections(policy: LinkedPolicy, opened: Sequence[Table], keys: Sequence[_K
     return Excluded(policy.tables[0].key, len(listed), len(objections), records, unnamed)
 
 
-def _part(table: Table, linked: LinkedTable, found: _Keys, orphans: int, place: Mapping[str, int]) -> Part:
+def _part(table: Table, linked: LinkedTable, keys: _Keys, orphans: int, place: Mapping[str, int]) -> Part:
     try:
         prepared = prepare(table, linked.policy.seeded())
     except ShoalError as error:
@@ -203,5 +203,5 @@ def _part(table: Table, linked: LinkedTable, found: _Keys, orphans: int, place: 
     pairs = table.without_unit().count((linked.key, *prepared.quasi))
     texts = canonical_text(pairs.categories[0]).to_pylist()
     number = np.array([place[t] for t in texts] or [0], dtype=np.int64)
-    came = sum(found.rows.values()) + found.unnamed
-    return Part(linked, table, prepared, pairs, number[pairs.codes[0]], came, orphans, found.unnamed)
+    came = sum(keys.rows.values()) + keys.unnamed
+    return Part(linked, table, prepared, pairs, number[pairs.codes[0]], came, orphans, keys.unnamed)

@@ -242,11 +242,11 @@ def _column(part: Part, name: str, step: Step | None, levels: Mapping[str, int])
     return LinkedColumn(name, role, kept, None, None)
 
 
-def _as_planned(family: Family, chosen: Chosen, found: Everybody) -> None:
+def _as_planned(family: Family, chosen: Chosen, everybody: Everybody) -> None:
     """The files hold the people and the numbers that were decided, counted by other code."""
     asked = family.policy
-    sharing = found.sharing(asked.known)
-    if found.people != int(chosen.staying.sum()) or min(sharing.values()) < asked.k:
+    sharing = everybody.sharing(asked.known)
+    if everybody.people != int(chosen.staying.sum()) or min(sharing.values()) < asked.k:
         raise VerificationError("the written files do not hold what was decided; nothing was released.")
     if asked.known is None:
         planned = Counter(alike(family, chosen.levels)[chosen.staying].tolist())
@@ -258,12 +258,12 @@ def _body(
     family: Family,
     chosen: Chosen,
     entries: tuple[LinkedEntry, ...],
-    found: Everybody,
+    everybody: Everybody,
     objected: Objections | None,
     stage: Path,
 ) -> LinkedCertificate:
     asked = family.policy
-    after = numbers(found.sharing(asked.known))
+    after = numbers(everybody.sharing(asked.known))
     made = LinkedCertificate(
         title=asked.about.get("title", "Release of several tables"),
         date=today(asked.about.get("date")),
@@ -279,7 +279,7 @@ def _body(
         loss=float(chosen.loss),
         before=_before(family),
         after=after,
-        attacks=attacks(found, files_of(stage, entries), [e.name for e in entries], asked.k, asked.known),
+        attacks=attacks(everybody, files_of(stage, entries), [e.name for e in entries], asked.k, asked.known),
         purpose=LinkedPurpose(**{n: v for n, v in asked.about.items() if n not in ("title", "date")}),
         limits=LIMITS,
         files=tuple(file_entry(stage / e.file) for e in entries),

@@ -174,16 +174,16 @@ def _place(source: Any, folder: Path | None) -> Any:
     return source
 
 
-def _table(name: str, said: Mapping[str, Any], key: str, k: int, source: Any, folder: Path | None) -> LinkedTable:
-    if any(key in (roles or ()) for roles in said["roles"].values()):
+def _table(name: str, stated: Mapping[str, Any], key: str, k: int, source: Any, folder: Path | None) -> LinkedTable:
+    if any(key in (roles or ()) for roles in stated["roles"].values()):
         raise PolicyError(
             f"column '{key}' of table '{name}' is the key of the people and has a role too.",
             hint="Leave it out of the roles: it becomes a pseudonym.",
         )
-    words = {"roles": said["roles"], "transform": said.get("transform", {}), "require": {"k": k}}
+    words = {"roles": stated["roles"], "transform": stated.get("transform", {}), "require": {"k": k}}
     unit = {"column": key, "publish": "pseudonym"}
     try:
-        made = Policy.of({**words, "unit": unit, "allow": {"identifying": said.get("identifying", [])}})
+        made = Policy.of({**words, "unit": unit, "allow": {"identifying": stated.get("identifying", [])}})
     except (PolicyError, UsageError) as error:
         raise PolicyError(f"table '{name}': {error.message}", hint=error.hint, path=f"tables.{name}") from None
-    return LinkedTable(name, source, key, replace(made, folder=folder), said.get("read", {}))
+    return LinkedTable(name, source, key, replace(made, folder=folder), stated.get("read", {}))

@@ -154,51 +154,53 @@ MANY_ROWS = 400
 """Choices of two rows are not tried where somebody has more rows than this."""
 
 
-def attacks(found: Everybody, files: Sequence[File], names: Sequence[str], k: int, known: int | None) -> tuple[AttackResult, ...]:
+def attacks(
+    everybody: Everybody, files: Sequence[File], names: Sequence[str], k: int, known: int | None
+) -> tuple[AttackResult, ...]:
     """Singling out by known rows, and what all people who look alike have in common; worst first."""
-    out = [_singling(found, s, k, known) for s in _list_tried(found, known)]
-    groups = _groups(found, known)
-    for (table, column), values in sorted(found.sensitive.items()):
-        out.append(_common(found, groups, values, f"{names[table]}.{column}"))
+    out = [_singling(everybody, s, k, known) for s in _list_tried(everybody, known)]
+    groups = _groups(everybody, known)
+    for (table, column), values in sorted(everybody.sensitive.items()):
+        out.append(_common(everybody, groups, values, f"{names[table]}.{column}"))
     return tuple(worst_first(out))
 
 
-def _list_tried(found: Everybody, known: int | None) -> list[int | None]:
-    longest = max((len(r) for r in found.rows.values()), default=0)
+def _list_tried(everybody: Everybody, known: int | None) -> list[int | None]:
+    longest = max((len(r) for r in everybody.rows.values()), default=0)
     most = 0 if known is None else known if longest > MANY_ROWS else max(known, MOST_KNOWN)
     return [*range(min(most, longest) + 1), None]  # where all rows are covered, every choice of them is
 
 
-def _singling(found: Everybody, known: int | None, k: int, claimed: int | None) -> AttackResult:
-    sharing = found.sharing(known)
+def _singling(everybody: Everybody, known: int | None, k: int, claimed: int | None) -> AttackResult:
+    sharing = everybody.sharing(known)
     short = sum(n < k for n in sharing.values())
     covered = claimed is None or (known is not None and known <= claimed)
-    rate, smallest = short / found.people, min(sharing.values())
+    rate, smallest = short / everybody.people, min(sharing.values())
     verdict: Verdict = "broken" if short and covered else "warning" if short else "holds"
     what = "all rows" if known is None else "no row" if known == 0 else f"{known} row{'s' if known > 1 else ''}"
     question = f"Who is among fewer than {k} for someone who knows a person's attributes and {what} of the other tables?"
-    sentence = f"{short:,} of {found.people:,} people are among fewer than {k}; the smallest group holds {smallest:,}."
+    sentence = f"{short:,} of {everybody.people:,} people are among fewer than {k}; the smallest group holds {smallest:,}."
     sentence += "" if covered else " The release claims nothing about an attacker who knows so much."
     claim, worst = 0.0 if covered else None, f"smallest group {smallest:,}"
     return AttackResult(f"known records: {what}", question, rate, rate, rate, claim, worst, verdict, sentence)
 
 
-def _groups(found: Everybody, known: int | None) -> dict[Any, list[Any]]:
+def _groups(everybody: Everybody, known: int | None) -> dict[Any, list[Any]]:
     """People who look alike for the attacker of the claim: by all their rows, or by their own attributes."""
     groups: dict[Any, list[Any]] = defaultdict(list)
-    for person, what in found.whole().items():
+    for person, what in everybody.whole().items():
         groups[what if known is None else what[0]].append(person)
     return groups
 
 
-def _common(found: Everybody, groups: dict[Any, list[Any]], values: dict[Any, set[Any]], name: str) -> AttackResult:
+def _common(everybody: Everybody, groups: dict[Any, list[Any]], values: dict[Any, set[Any]], name: str) -> AttackResult:
     """People of groups in which everybody has a value in common: it is known of each of them."""
     exposed = 0
     for members in groups.values():
         shared = set.intersection(*(values.get(p, set()) for p in members)) - {None}
         exposed += len(members) if shared else 0
-    rate = exposed / found.people
-    sentence = f"{exposed:,} of {found.people:,} people are in groups where everybody has a value of '{name}' in common."
+    rate = exposed / everybody.people
+    sentence = f"{exposed:,} of {everybody.people:,} people are in groups where everybody has a value of '{name}' in common."
     sentence = sentence if exposed else f"No group has a value of '{name}' that everybody in it has."
     question = f"Whose value of '{name}' is known as soon as the group is known?"
     return AttackResult(f"homogeneity: {name}", question, rate, rate, rate, None, "", "warning" if exposed else "holds", sentence)

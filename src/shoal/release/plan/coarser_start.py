@@ -73,7 +73,7 @@ def crowd(table: Table, policy: Policy) -> tuple[int, int] | None:
     return (about, limit) if about > limit else None
 
 
-def require_coarser(policy: Policy, found: tuple[int, int], *, allowed: bool) -> None:
+def require_coarser(policy: Policy, start: tuple[int, int], *, allowed: bool) -> None:
     """Refuse where counting cannot begin coarser: it would miss requirements."""
     why = ""
     if policy.method not in ("best", "lattice"):
@@ -83,7 +83,7 @@ def require_coarser(policy: Policy, found: tuple[int, int], *, allowed: bool) ->
     elif not allowed:
         why = "this needs them all: an earlier plan, a comparison with earlier releases or a draft cannot begin coarser"
     if why:
-        raise too_many(f"about {_round(found[0]):,} classes", found[1], len(policy.quasi), why)
+        raise too_many(f"about {_round(start[0]):,} classes", start[1], len(policy.quasi), why)
 
 
 def too_many(what: str, limit: int, columns: int, why: str) -> MemoryBudgetError:
@@ -110,9 +110,9 @@ def values_of(table: Table, policy: Policy, limit: int) -> tuple[Values, frozens
 
 
 def began(table: Table, policy: Policy, hierarchies: Mapping[str, Hierarchy], values: Values, missing: frozenset[str],
-          found: tuple[int, int]) -> tuple[Coarser, ClassCounts, Policy]:  # fmt: skip
+          start: tuple[int, int]) -> tuple[Coarser, ClassCounts, Policy]:  # fmt: skip
     """Where counting began, the classes there, and the policy with these levels as its lowest."""
-    about, limit = found
+    about, limit = start
     asked = {c: min(r.min_level or 0, hierarchies[c].height) for c, r in policy.quasi.items()}
     levels = _lowest(table, policy, hierarchies, values, asked, limit)
     coarser = Coarser(levels, asked, about, limit, values, missing, _before(table, policy))

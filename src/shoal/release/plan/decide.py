@@ -76,17 +76,17 @@ def decide(
     progress: Progress = silent,
     cells: int = CELLS,
     later: bool = False,
-    found: dict[str, Decision | None] | None = None,
+    decisions: dict[str, Decision | None] | None = None,
 ) -> Decision:
     """The plan that meets the policy and loses least; or the plan given, checked again.
 
     ``cells`` is the work that the search for one level per column may take; with little of it, as for a draft, local recoding
     tries less, too. A ``later`` release, which is compared with earlier
     ones, gets one level per column unless the policy names a method: local recoding would cut across the earlier groups.
-    ``found`` receives the plan of each method as soon as it is known. If the search is interrupted after the first of them,
+    ``decisions`` receives the plan of each method as soon as it is known. If the search is interrupted after the first of them,
     :class:`StoppedSearchError` has the best.
     """
-    found = {} if found is None else found
+    decisions = {} if decisions is None else decisions
     if given is not None:
         decision = given_plan(prepared, given, progress, "given plan", "The plan was made earlier and carried over.")
         _check_list(prepared, decision)
@@ -97,9 +97,9 @@ def decide(
         return _by_method(changed, silent, OFFER_CELLS, later or changed.base.n_classes > OFFER_CLASSES)
 
     try:
-        decision = _by_method(prepared, progress, cells, later, found)
+        decision = _by_method(prepared, progress, cells, later, decisions)
     except KeyboardInterrupt as stopped:
-        held = [(made, method) for method, made in found.items() if made is not None]
+        held = [(made, method) for method, made in decisions.items() if made is not None]
         if held:
             raise StoppedSearchError(*min(held, key=lambda pair: pair[0].loss)) from None
         from shoal.search.full_domain.objective import InterruptedSearchError
@@ -123,33 +123,33 @@ def _with_source(prepared: Prepared, decision: Decision) -> Decision:
 
 
 def _by_method(
-    prepared: Prepared, progress: Progress, cells: int, later: bool, found: dict[str, Decision | None] | None = None
+    prepared: Prepared, progress: Progress, cells: int, later: bool, decisions: dict[str, Decision | None] | None = None
 ) -> Decision:
     method = prepared.policy.method
     if method == "best":
-        return _best(prepared, progress, cells, "it is compared with an earlier release" if later else "", found)
+        return _best(prepared, progress, cells, "it is compared with an earlier release" if later else "", decisions)
     if method == "lattice":
         return _one_level(prepared, progress, cells=cells)
     return _local(prepared, progress) if method == "local" else probabilistic(prepared, progress)
 
 
 def _best(
-    prepared: Prepared, progress: Progress, cells: int, why: str = "", found: dict[str, Decision | None] | None = None
+    prepared: Prepared, progress: Progress, cells: int, why: str = "", decisions: dict[str, Decision | None] | None = None
 ) -> Decision:
     """The method that loses least, one level per column if it loses no more than local recoding; the others with their cost."""
     why = why or local_unfit(prepared)
     if not why and prepared.base.n_classes > MOST_LOCAL:
         why = f"the table has more than {MOST_LOCAL:,} classes"
     asked = {} if why else dict(_local_policies(prepared))
-    found = {} if found is None else found
-    _by_each(prepared, progress, cells, asked, found)
-    plans = sorted(((name, d) for name, d in found.items() if d is not None), key=lambda pair: round(pair[1].loss, 12))
+    decisions = {} if decisions is None else decisions
+    _by_each(prepared, progress, cells, asked, decisions)
+    plans = sorted(((name, d) for name, d in decisions.items() if d is not None), key=lambda pair: round(pair[1].loss, 12))
     best, decision, missed = _chosen(prepared, progress, plans, asked)
     others = [_cost(name, d, prepared, decision, missed) for name, d in plans if name != best]
     others.sort(key=lambda other: other.loss is None)
-    others += [OtherMethod(name, None, 0, NO_PLAN) for name, d in found.items() if d is None]
+    others += [OtherMethod(name, None, 0, NO_PLAN) for name, d in decisions.items() if d is None]
     others += [OtherMethod("local", None, 0, f"was not tried: {why}")] if why else []
-    others += [OtherMethod("mixed", None, 0, f"was not tried: {TOO_MANY}")] if asked and "mixed" not in found else []
+    others += [OtherMethod("mixed", None, 0, f"was not tried: {TOO_MANY}")] if asked and "mixed" not in decisions else []
     return replace(decision, others=tuple(others))
 
 
@@ -180,26 +180,27 @@ def _serving(prepared: Prepared, progress: Progress) -> list[tuple[str, Decision
 
 
 def _by_each(
-    prepared: Prepared, progress: Progress, cells: int, local: Mapping[str, Policy], found: dict[str, Decision | None]
+    prepared: Prepared, progress: Progress, cells: int, local: Mapping[str, Policy], decisions: dict[str, Decision | None]
 ) -> None:
-    """Put the plan of each method into ``found``; None where it found none, an error if none did."""
+    """Put the plan of each method into ``decisions``; None where it found none, an error if none did."""
     one, problem = _try_search(lambda: _one_level(prepared, progress, cells=min(cells, FIRST_CELLS)))
-    found["lattice"] = one
+    decisions["lattice"] = one
     known: dict[Hashable, IntArray] = {}
+    thorough = cells >= FIRST_CELLS
     for name, policy in local.items():
         at = replace(prepared, policy=policy)
-        found[name], wrong = _try_search(lambda at=at: local_recoding(at, progress, thorough=cells >= FIRST_CELLS, known=known))  # type: ignore[misc]
+        decisions[name], wrong = _try_search(lambda at=at: local_recoding(at, progress, thorough=thorough, known=known))  # type: ignore[misc]
         problem = problem or wrong
     n, columns = prepared.base.n_classes, len(prepared.quasi)
     runs = MIXED // (n * min(n, BLOCK) * columns + MIXED_RUN * max(1, columns - NARROW))
     if local and cells >= FIRST_CELLS and runs:
-        recoded = [d for name, d in found.items() if d is not None and name in local]
+        recoded = [d for name, d in decisions.items() if d is not None and name in local]
         lost = min(recoded, key=lambda d: d.loss).lost if recoded else {}
-        found["mixed"] = _mixed(prepared, progress, runs, [c for c, share in lost.items() if share >= MOSTLY])
-    least = min((d.loss for name, d in found.items() if d is not None and name != "lattice"), default=math.inf)
+        decisions["mixed"] = _mixed(prepared, progress, runs, [c for c, share in lost.items() if share >= MOSTLY])
+    least = min((d.loss for name, d in decisions.items() if d is not None and name != "lattice"), default=math.inf)
     if one is not None and cells > FIRST_CELLS and not one.proven and one.gap and one.loss - one.gap <= least:
-        found["lattice"] = _one_level(prepared, progress, cells=cells)
-    if not any(found.values()):
+        decisions["lattice"] = _one_level(prepared, progress, cells=cells)
+    if not any(decisions.values()):
         raise problem or InfeasibleError("no method found a plan that meets the requirements.")
 
 

@@ -158,21 +158,21 @@ def _resisting_local(prepared: Prepared, decision: Decision) -> Decision:
     )
 
 
-def _of_local(prepared: Prepared, found: LocalResult, coded: list[tuple[CodeArray, tuple[str | None, ...]]]) -> Decision:
-    policy, base, stays = prepared.policy, prepared.base, found.stays
+def _of_local(prepared: Prepared, result: LocalResult, coded: list[tuple[CodeArray, tuple[str | None, ...]]]) -> Decision:
+    policy, base, stays = prepared.policy, prepared.base, result.stays
     codes = tuple(c for c, _ in coded)
-    finer, covered = below_nodes(prepared, found)
+    finer, covered = below_nodes(prepared, result)
     cells = narrowed(Recoded(base, codes, finer, stays), base.columns, covered)
     return Decision(
         plan=Plan(
             other_steps(prepared),
             Suppression(policy.smallest_class, base.columns, policy.scope, policy.unit),
             policy.seed,
-            notes=(describe_local(found),),
+            notes=(describe_local(result),),
         ),
         method="local",
         levels={},
-        loss=found.ncp if policy.optimize == "ncp" else found.loss,
+        loss=result.ncp if policy.optimize == "ncp" else result.loss,
         loss_name="ncp" if policy.optimize == "ncp" else "loss",
         proven=False,
         gap=None,
@@ -180,12 +180,12 @@ def _of_local(prepared: Prepared, found: LocalResult, coded: list[tuple[CodeArra
         codes=codes,
         labels=tuple(names for _, names in coded),
         released=published(prepared, base, codes, stays),
-        kept=found.kept_table() if policy.sample is not None or not stays.all() else None,
-        class_map=_with_the_rest(prepared, found.class_map()),
+        kept=result.kept_table() if policy.sample is not None or not stays.all() else None,
+        class_map=_with_the_rest(prepared, result.class_map()),
         finer=finer,
         notes=(f"Local recoding: {cells.sentence}",) if cells.rate else (),
         narrowed=cells,
-        lost=dict(zip(base.columns, found.by_column, strict=True)),
+        lost=dict(zip(base.columns, result.by_column, strict=True)),
     )
 
 
@@ -208,12 +208,12 @@ def _with_the_rest(prepared: Prepared, class_map: Any) -> Any:
     return joined.rename_columns([n.removesuffix("_first") if n.endswith("published_first") else n for n in joined.column_names])
 
 
-def _coded(found: LocalResult) -> list[tuple[CodeArray, tuple[str | None, ...]]]:
+def _coded(result: LocalResult) -> list[tuple[CodeArray, tuple[str | None, ...]]]:
     """Per column, codes of what each class publishes, in order of first appearance, and their labels; a missing one is −1."""
-    first = np.unique(found.groups, return_index=True)[1]
+    first = np.unique(result.groups, return_index=True)[1]
     order = np.argsort(first)
-    place = np.argsort(order)[found.groups]
-    seen = [p.texts.take(from_numpy(order)).dictionary_encode() for p in found.published]
+    place = np.argsort(order)[result.groups]
+    seen = [p.texts.take(from_numpy(order)).dictionary_encode() for p in result.published]
     return [(positions(texts.indices)[place], tuple(texts.dictionary.to_pylist())) for texts in seen]
 
 

@@ -368,10 +368,10 @@ def _find_kind(column: Column, values: Any, counts: Any) -> ColumnFinding:
     return find_column(facts)
 
 
-def _scale(column: Column, found: ColumnFinding) -> str:
+def _scale(column: Column, finding: ColumnFinding) -> str:
     """The scale that levels follow. A number that only looks like a key because all rows differ is an amount."""
-    alike = found.topic in ("all_different", "record_number") and column.kind in NUMBERS
-    return "number" if not column.scale and alike else found.scale.value
+    alike = finding.topic in ("all_different", "record_number") and column.kind in NUMBERS
+    return "number" if not column.scale and alike else finding.scale.value
 
 
 def _with_others(name: str, values: Any, counts: Any, other: Any) -> tuple[Any, Any]:

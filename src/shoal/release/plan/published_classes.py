@@ -62,7 +62,7 @@ class Decision:
         return int(base.records_by_class[~self.stays].sum())
 
 
-def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult) -> Decision:
+def of_levels(prepared: Prepared, levels: Mapping[str, int], result: SearchResult) -> Decision:
     """The decision of a full-domain search result."""
     from shoal.search import missing_label
 
@@ -79,25 +79,25 @@ def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult
         notes=(*(f"{c}: level {levels[c]} of {prepared.hierarchies[c].height}" for c in base.columns), *unseen),
     )
     lower = [at_level(prepared, base, name, max(levels[name] - 1, prepared.lowest(name))) for name in base.columns]
-    shown = shown_at(prepared, levels, found)
+    shown = shown_at(prepared, levels, result)
     stays = shown.stays
     return Decision(
         plan=plan,
-        method=found.method,
+        method=result.method,
         levels=dict(levels),
         loss=shown.loss,
-        loss_name=found.loss_name,
-        proven=found.proven and shown.gap == found.gap and prepared.coarser is None,
+        loss_name=result.loss_name,
+        proven=result.proven and shown.gap == result.gap and prepared.coarser is None,
         gap=shown.gap if prepared.coarser is None else None,
         stays=stays,
         codes=shown.codes,
         labels=shown.labels,
         released=shown.released,
-        kept=replace(found, kept=stays).kept_table() if found.k is None or stays is not found.kept else None,
+        kept=replace(result, kept=stays).kept_table() if result.k is None or stays is not result.kept else None,
         finer=tuple(c for c, _ in lower),
         notes=unseen,
         given=shown.given,
-        plans=found.n_nodes,
+        plans=result.n_nodes,
     )
 
 
@@ -114,29 +114,29 @@ class Shown:
     gap: float
 
 
-def shown_at(prepared: Prepared, levels: Mapping[str, int], found: SearchResult) -> Shown:
+def shown_at(prepared: Prepared, levels: Mapping[str, int], result: SearchResult) -> Shown:
     """The published classes of a full-domain search result, without the plan that makes them."""
     base = prepared.base
-    stays = blanked_together(prepared, found)
+    stays = blanked_together(prepared, result)
     at = [at_level(prepared, base, name, levels[name]) for name in base.columns]
     codes = tuple(c for c, _ in at)
-    loss, gap = _loss(prepared, levels, found, stays)
+    loss, gap = _loss(prepared, levels, result, stays)
     given = _of_population(prepared, levels, codes, stays)
-    released = published(prepared, base, codes, stays, found.groups)
+    released = published(prepared, base, codes, stays, result.groups)
     return Shown(stays, codes, tuple(names for _, names in at), released, given, loss, gap)
 
 
 def _loss(
-    prepared: Prepared, levels: Mapping[str, int], found: SearchResult, stays: npt.NDArray[np.bool_]
+    prepared: Prepared, levels: Mapping[str, int], result: SearchResult, stays: npt.NDArray[np.bool_]
 ) -> tuple[float, float]:
     """The loss of what is written, and how far it may be from the best: larger where classes joined the blanked ones."""
     from shoal.search import loss_at
 
-    if np.array_equal(stays, found.kept):
-        return found.loss, found.gap
+    if np.array_equal(stays, result.kept):
+        return result.loss, result.gap
     weights = {c: r.weight for c, r in prepared.policy.quasi.items()}
-    loss = loss_at(prepared.base, prepared.hierarchies, levels, stays, loss=found.loss_name, weights=weights)
-    return loss, found.gap + max(0.0, loss - found.loss)
+    loss = loss_at(prepared.base, prepared.hierarchies, levels, stays, loss=result.loss_name, weights=weights)
+    return loss, result.gap + max(0.0, loss - result.loss)
 
 
 def _of_population(
@@ -178,20 +178,20 @@ def _places(prepared: Prepared, counts: ClassCounts, j: int) -> npt.NDArray[np.i
     return places
 
 
-def blanked_together(prepared: Prepared, found: SearchResult) -> npt.NDArray[np.bool_]:
+def blanked_together(prepared: Prepared, result: SearchResult) -> npt.NDArray[np.bool_]:
     """Base classes that stay. With ``scope: cells`` the blanked records form a class too, which must be large and diverse enough.
 
     Where it is not, the smallest published classes join it, as long as the limit of suppression allows.
     """
     policy, base = prepared.policy, prepared.base
-    if policy.scope != "cells" or found.kept.all():
-        return found.kept
+    if policy.scope != "cells" or result.kept.all():
+        return result.kept
     records = base.records_by_class
-    stays, limit = found.kept.copy(), most_of(policy.suppress, base.n_records)
-    size = np.bincount(found.groups[stays], weights=records[stays])
+    stays, limit = result.kept.copy(), most_of(policy.suppress, base.n_records)
+    size = np.bincount(result.groups[stays], weights=records[stays])
     left = [g for g in np.argsort(size, kind="stable").tolist() if size[g] > 0]
     while left and not _large_and_diverse(prepared, ~stays):
-        more = stays & (found.groups == left.pop(0))
+        more = stays & (result.groups == left.pop(0))
         if int(records[~stays | more].sum()) > limit:
             raise InfeasibleError(
                 f"the blanked records would be a class of their own with fewer than {policy.smallest_class:,} members or too few "
@@ -269,17 +269,17 @@ def _join_values(counts: SensitiveCounts, of_base: npt.NDArray[np.int64]) -> Sen
     )
 
 
-def below_nodes(prepared: Prepared, found: LocalResult) -> tuple[tuple[CodeArray, ...], tuple[IntArray, ...]]:
+def below_nodes(prepared: Prepared, result: LocalResult) -> tuple[tuple[CodeArray, ...], tuple[IntArray, ...]]:
     """Per column: the code of each base class one level below its node, and how many values of the table the node covers.
 
     A value that is published as it is keeps its code and covers one value.
     """
-    finer, covered, clusters = [], [], found.groups
+    finer, covered, clusters = [], [], result.groups
     for j, name in enumerate(prepared.base.columns):
-        if found.kinds[j] != "hierarchy":
+        if result.kinds[j] != "hierarchy":
             finer.append((prepared.base.codes[j] + 1).astype(np.int32))
-            codes, values = found.problem.codes[j], len(found.problem.columns[j].leaves) - 1
-            covered.append(_in_label(codes, values, clusters, ranged=found.kinds[j] == "range"))
+            codes, values = result.problem.codes[j], len(result.problem.columns[j].leaves) - 1
+            covered.append(_in_label(codes, values, clusters, ranged=result.kinds[j] == "range"))
             continue
         levels = _levels(prepared, name)
         at = np.maximum(_node_levels(levels, clusters), prepared.policy.quasi[name].min_level or 0)
@@ -290,10 +290,10 @@ def below_nodes(prepared: Prepared, found: LocalResult) -> tuple[tuple[CodeArray
     return tuple(finer), tuple(covered)
 
 
-def describe_local(found: LocalResult) -> str:
+def describe_local(result: LocalResult) -> str:
     """What the plan says instead of steps: that it was local, and which columns publish sets, ranges or one level."""
-    pinned = {c.name: c.heights[0] for c in found.problem.columns if c.height == 0 < c.hierarchy.height}
-    kinds = zip(found.problem.names, found.kinds, strict=True)
+    pinned = {c.name: c.heights[0] for c in result.problem.columns if c.height == 0 < c.hierarchy.height}
+    kinds = zip(result.problem.names, result.kinds, strict=True)
     named = [f"{name} as {kind}s" for name, kind in kinds if kind != "hierarchy" and name not in pinned]
     named += [f"{name} at level {level} for everybody" for name, level in pinned.items()]
     how = f" ({', '.join(named)})" if named else ""

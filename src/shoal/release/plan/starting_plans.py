@@ -84,7 +84,7 @@ def first_plan(
             cells = prepared.policy.local_cells if prepared.base.n_classes <= DRAFT_LOCAL else "sets"
             asked = replace(prepared, policy=replace(prepared.policy, loss_limit=1.0, blank_limit=1.0, local_cells=cells))
             plans: dict[str, Decision | None] = {}
-            decision = decide(asked, cells=DRAFT_CELLS, found=plans)
+            decision = decide(asked, cells=DRAFT_CELLS, decisions=plans)
             shares = blank_shares(asked, decision)
             blank = mean_share(shares)
             enough = blank <= MOST_BLANK and max(shares.values(), default=0.0) < NEARLY_ALL

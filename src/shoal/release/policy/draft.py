@@ -39,21 +39,21 @@ AMOUNT_KNOWN = "an amount that few share: anyone who pays or receives it knows i
 """Why a draft takes an amount for known."""
 
 
-def amounts_as_known(found: Any, *, k: int = 5) -> Any:
+def amounts_as_known(inspection: Any, *, k: int = 5) -> Any:
     """An inspection in which nothing is known to others, with the amounts that fewer than ``k`` rows share as quasi-identifiers.
 
     A table of amounts only is not safe for having no other column: an employer knows a wage, and a wage that one row holds
     names that row. Columns whose role a person has said keep it.
     """
-    if found.quasi:
-        return found
+    if inspection.quasi:
+        return inspection
     columns = tuple(
         replace(c, role=Role.QUASI, reason=AMOUNT_KNOWN, confidence=DOUBT, change=CHANGE[Role.QUASI])
-        if c.scale.value == "number" and not c.mark and c.confidence < 1 and k * c.distinct > found.records - c.missing
+        if c.scale.value == "number" and not c.mark and c.confidence < 1 and k * c.distinct > inspection.records - c.missing
         else c
-        for c in found.columns
+        for c in inspection.columns
     )
-    return replace(found, columns=columns)
+    return replace(inspection, columns=columns)
 
 
 KNOWN = 0.05
@@ -62,7 +62,7 @@ BEST = "the run takes what loses least: one level per column, or local recoding 
 
 
 def draft_policy(
-    found: Any,
+    inspection: Any,
     plan: Any = None,
     read: Collection[str] = (),
     *,
@@ -89,8 +89,8 @@ def draft_policy(
     """
     left_out = {} if plan is None else {name: _blank(share) for name, share in plan.left_out.items()}
     left_out |= out
-    own = {found.unit, found.weight} - {None, *left_out}
-    named = [c for c in found.columns if c.name not in own]
+    own = {inspection.unit, inspection.weight} - {None, *left_out}
+    named = [c for c in inspection.columns if c.name not in own]
     gone = [c for c in named if c.name in left_out]
     open_ = [c for c in named if c.role.value == "undecided" and c.name not in left_out]
     kept = {role: [c for c in named if c.role.value == role and c.name not in left_out] for role in _MEANING}
@@ -111,13 +111,13 @@ def draft_policy(
     suggested = {role: [*mine, *(by_name if role == "direct" else [])] for role, mine in kept.items()}
     lists = [f"  {role}: [{', '.join(_key(c.name) for c in mine)}]\n" for role, mine in suggested.items() if mine]
     parts += ["found:   # as suggested; a role that you change counts as decided by hand\n", *lists] if lists else []
-    parts += _own(found, own)
+    parts += _own(inspection, own)
     parts += _scales(kept["quasi"])
-    parts += _reading(getattr(found, "read", {}))
-    if spelled := _missing_lines([c for c in found.columns if c.name in read]):
+    parts += _reading(getattr(inspection, "read", {}))
+    if spelled := _missing_lines([c for c in inspection.columns if c.name in read]):
         parts += ["missing_values:   # read as 'no value'\n", *(f"  {line}\n" for line in spelled)]
     parts += _ending(plan, k, known=known)
-    return "".join([*parts, *_questions(found, left_out, read)])
+    return "".join([*parts, *_questions(inspection, left_out, read)])
 
 
 def _scales(columns: list[Any]) -> list[str]:
@@ -164,9 +164,9 @@ def _blank(share: float) -> str:
     return f"{100 * share:.0f} % of its cells would be blank"
 
 
-def _own(found: Any, own: Collection[str]) -> list[str]:
-    why = {c.name: c.reason for c in found.columns}
-    words = (("unit", found.unit, "k counts people, not rows"), ("weight", found.weight, ""))
+def _own(inspection: Any, own: Collection[str]) -> list[str]:
+    why = {c.name: c.reason for c in inspection.columns}
+    words = (("unit", inspection.unit, "k counts people, not rows"), ("weight", inspection.weight, ""))
     return [
         f"{word}: {_key(name)}   # {'; '.join(p for p in (_clean(why.get(name, '')), more) if p)}\n"
         for word, name, more in words
@@ -191,21 +191,21 @@ def _ending(plan: Any, k: int, *, known: bool) -> list[str]:
     return [*lines, f"method: best   # {BEST}\n"]
 
 
-def _questions(found: Any, left_out: Mapping[str, str], read: Collection[str]) -> list[str]:
+def _questions(inspection: Any, left_out: Mapping[str, str], read: Collection[str]) -> list[str]:
     """What only a person can answer, as comments."""
     asked = []
-    if found.unit is None:
+    if inspection.unit is None:
         asked.append("Does a person have several rows? Then write 'unit: COLUMN', the column that names people.")
     doubtful = [
         c
-        for c in found.columns
+        for c in inspection.columns
         if c.confidence <= DOUBT and c.name not in left_out and not c.mark and c.role.value != "undecided"
     ]
     asked += [f"{c.name} is called {c.role.value}: {_clean(c.reason)}. {_clean(c.change)}" for c in doubtful[:ASKED]]
     if len(doubtful) > ASKED:
         asked.append(f"{len(doubtful) - ASKED:,} more roles are as doubtful ('shoal inspect' shows how sure each is).")
     lines = [f"# ? {_clean(q)}\n" for q in asked]
-    if spelled := _missing_lines([c for c in found.columns if c.name not in read]):
+    if spelled := _missing_lines([c for c in inspection.columns if c.name not in read]):
         lines += ["# ? Do these mean 'no value'? Then take the signs away:\n", "# missing_values:\n"]
         lines += [f"#   {line}\n" for line in spelled]
     return ["# Questions\n", *lines] if lines else []

@@ -105,21 +105,21 @@ def floor_of(rule: Preset, sensitive: Iterable[str]) -> tuple[Requirement, ...]:
     return ordered((*requirements_of(rule.require), *requirements_of({part: named for part, named in each.items() if named})))
 
 
-def as_strict(said: Requirement, asked: Requirement) -> bool:
-    """Whether meeting ``said`` is meeting ``asked``: the same of the same column, by the same distance, at that limit or beyond.
+def as_strict(requirement: Requirement, asked: Requirement) -> bool:
+    """Whether meeting ``requirement`` implies meeting ``asked``: same column, same distance, at that limit or beyond.
 
     >>> one, other = requirements_of(["t[ill]<=0.3"]) + requirements_of(["t[ill, ordered]<=0.1"])
     >>> as_strict(one, one), as_strict(other, one)
     (True, False)
     """
-    if said.place != asked.place or said.options() != asked.options():
+    if requirement.place != asked.place or requirement.options() != asked.options():
         return False
-    return said.limit >= asked.limit if asked.sign == ">=" else said.limit <= asked.limit
+    return requirement.limit >= asked.limit if asked.sign == ">=" else requirement.limit <= asked.limit
 
 
-def filled(said: Sequence[Requirement], rule: Preset | None, sensitive: Iterable[str]) -> tuple[Requirement, ...]:
+def filled(requirements: Sequence[Requirement], rule: Preset | None, sensitive: Iterable[str]) -> tuple[Requirement, ...]:
     """The requirements, with those of the preset; a part that is weaker than the preset's is refused."""
-    out = {r.place: r for r in said}
+    out = {r.place: r for r in requirements}
     for asked in floor_of(rule, sensitive) if rule is not None else ():
         if not as_strict(out.setdefault(asked.place, asked), asked):
             _refuse(out[asked.place], asked, rule.name if rule else "")
@@ -141,11 +141,11 @@ def check_sensitive_named(rule: Preset | None, sensitive: Sequence[str]) -> None
         )
 
 
-def _refuse(said: Requirement, asked: Requirement, name: str) -> None:
-    place, how = f"require.{said.name}", "".join(f" ({word})" for word in said.options())
+def _refuse(requirement: Requirement, asked: Requirement, name: str) -> None:
+    place, how = f"require.{requirement.name}", "".join(f" ({word})" for word in requirement.options())
     wanted = "".join(f" ({word})" for word in asked.options())
     raise PolicyError(
-        f"'{place}' is {said.limit}{how}, weaker than the {asked.limit}{wanted} of preset '{name}'.",
+        f"'{place}' is {requirement.limit}{how}, weaker than the {asked.limit}{wanted} of preset '{name}'.",
         hint="Ask for at least as much as the preset, or leave the preset out.",
         path=place,
     )

@@ -449,10 +449,10 @@ def _places_told(own: list[int], place: Sequence[Any], order: npt.NDArray[np.flo
     return out
 
 
-def _as_numbers(told: Sequence[Any], dated: bool) -> npt.NDArray[np.float64]:
+def _as_numbers(values: Sequence[Any], dated: bool) -> npt.NDArray[np.float64]:
     """Published times in microseconds if they are ``dated``, numbers as they are; not a number: anything else."""
     out = []
-    for value in told:
+    for value in values:
         try:
             moment = datetime.fromisoformat(str(value)) if dated else None
             since = None if moment is None else moment.replace(tzinfo=moment.tzinfo or UTC) - EPOCH

@@ -257,14 +257,14 @@ def _stated_rows(path: Path) -> int | None:
     return statistical_records(path) if path.suffix in (".sav", ".dta") else None
 
 
-def logical(found: Sequence[str], known: Collection[str]) -> list[str]:
+def logical(names: Sequence[str], known: Collection[str]) -> list[str]:
     """Names of columns as the table has them: without the mark that a CSV puts before a name that would run as a formula.
 
     >>> logical(["age", "'=sum", "'quoted"], ["age", "=sum", "'quoted"])
     ['age', '=sum', "'quoted"]
     """
     known = set(known)
-    return [name if name in known or name[1:] not in known else name[1:] for name in found]
+    return [name if name in known or name[1:] not in known else name[1:] for name in names]
 
 
 LOG = "_delta_log/00000000000000000000.json"

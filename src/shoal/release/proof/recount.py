@@ -330,14 +330,14 @@ def _people(pairs: _Groups, n_quasi: int) -> tuple[Codes, dict[int, int], int]:
 
 
 def _inside(
-    pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int], tree: Tree | None, said: Sequence[str]
+    pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int], tree: Tree | None, texts: Sequence[str]
 ) -> Inside:
     number, _ = number_groups(pairs.keys[:n_quasi])
     n_classes = int(number.max()) + 1
     names = {code: value for value, code in column.code.items()}
     used = np.unique(pairs.keys[-1])
     rank = np.zeros(int(used.max()) + 1, dtype=np.int64)
-    ordered = value_order([names[int(u)] for u in used], said)
+    ordered = value_order([names[int(u)] for u in used], texts)
     for place, known in enumerate(ordered):
         rank[column.code[known]] = place
     value, counts = rank[pairs.keys[-1]], pairs.counts

@@ -104,7 +104,7 @@ def everybody(files: Sequence[File]) -> Everybody:
     return Everybody(own, dict(people), {c: dict(v) for c, v in sensitive.items()}, tuple(records))
 
 
-def _place(table: int, person: Any, number: int, own: dict[Any, int], found: dict[Any, list[int]]) -> None:
+def _place(table: int, person: Any, number: int, own: dict[Any, int], rows_of: dict[Any, list[int]]) -> None:
     if person is None:
         raise VerificationError("a published row has no key.")
     if table == 0:
@@ -114,4 +114,4 @@ def _place(table: int, person: Any, number: int, own: dict[Any, int], found: dic
     elif person not in own:
         raise VerificationError("a published row belongs to nobody of the person table.")
     else:
-        found[person].append(number)
+        rows_of[person].append(number)

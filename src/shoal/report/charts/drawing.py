@@ -87,8 +87,8 @@ def _paint(axes: Any, mark: Mark, order: int) -> None:
             axes.plot(x_, y_, color=colours()[look.stroke], linewidth=0.75 * look.width, linestyle=style, zorder=order)
 
 
-def _points(said: str) -> list[tuple[float, float]]:
-    return [(float(x), float(y)) for x, y in (pair.split(",") for pair in said.split())]
+def _points(text: str) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in (pair.split(",") for pair in text.split())]
 
 
 def _dress(kind: str, order: int) -> dict[str, Any]:

@@ -229,13 +229,13 @@ def _names(curves: Sequence[Revealed], along: Scale, up: Scale) -> list[Mark]:
     return marks
 
 
-def set_sizes(found: Mapping[int, SetSizes], *, title: str, right: int = RIGHT, width: int = WIDTH) -> Chart:
+def set_sizes(sizes: Mapping[int, SetSizes], *, title: str, right: int = RIGHT, width: int = WIDTH) -> Chart:
     """By known records: boxes from quartile to quartile, a line at the median, a dot at the mean, on a logarithmic axis."""
-    top = max(max(sets.q3, sets.mean) for sets in found.values())
+    top = max(max(sets.q3, sets.mean) for sets in sizes.values())
     up = Scale(1, max(10.0, top), FLOOR, CEILING, log=True)
-    room = (right - LEFT) / len(found)
+    room = (right - LEFT) / len(sizes)
     marks = left_axis(up, up.ticks(6), LEFT, right, "people who share the known records")
-    for i, (records, h) in enumerate(found.items()):
+    for i, (records, h) in enumerate(sizes.items()):
         middle = LEFT + room * (i + 0.5)
         wide = min(60.0, 0.5 * room)
         marks += [
@@ -245,7 +245,7 @@ def set_sizes(found: Mapping[int, SetSizes], *, title: str, right: int = RIGHT, 
             text(middle, FLOOR + 20, f"{records}"),
         ]
     marks.append(text((LEFT + right) / 2, FLOOR + 40, "known records"))
-    sentence = "; ".join(f"{n} known: median {compact(h.median)}, mean {compact(h.mean)}" for n, h in found.items())
+    sentence = "; ".join(f"{n} known: median {compact(h.median)}, mean {compact(h.mean)}" for n, h in sizes.items())
     return Chart(width, FLOOR + 48, title, f"Sets by known records. {sentence}.", tuple(marks))
 
 

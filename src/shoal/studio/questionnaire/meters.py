@@ -241,8 +241,8 @@ def shown(meters: Meters, text: str) -> dict[str, Any]:
     return out | _numbers(metered) | {"changes": _changes(suggested or [], metered), "waiting": suggested is None}
 
 
-def _numbers(found: Metered) -> dict[str, Any]:
-    m, asked = found.meter, found.asked
+def _numbers(meter: Metered) -> dict[str, Any]:
+    m, asked = meter.meter, meter.asked
     chart = dial(m.unique.value, (m.unique.low, m.unique.high), m.target, title="Share of respondents who would be one of a kind")
     steps = m.waterfall
     crowd = [asked.population * 1.0, *(s.crowd for s in steps)]
@@ -313,7 +313,7 @@ def _card(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _changes(suggested: list[Suggestion], found: Metered) -> list[dict[str, Any]]:
+def _changes(suggested: list[Suggestion], meter: Metered) -> list[dict[str, Any]]:
     """Suggestions as buttons; what they would do stands on them."""
     out = []
     for number, one in enumerate(suggested):
@@ -326,7 +326,7 @@ def _changes(suggested: list[Suggestion], found: Metered) -> list[dict[str, Any]
                     "before": percent(one.before),
                     "after": percent(one.after),
                     "share": one.after,
-                    "reached": one.after <= found.meter.target,
+                    "reached": one.after <= meter.meter.target,
                 }
             )
     return out

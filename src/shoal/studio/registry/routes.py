@@ -122,19 +122,19 @@ def _advice(line: Line, people: Population) -> str:
     return f"{reason[:1].upper()}{reason[1:]}."
 
 
-def _before(found: Decision) -> str:
+def _before(decision: Decision) -> str:
     """The share that the questions make unique, as exact as it is known."""
-    share = found.before
-    if found.verdict == "within":
+    share = decision.before
+    if decision.verdict == "within":
         return at_most(share.high)
-    return share_words(share) if found.verdict == "beyond" else f"{as_percent(share.low)} to {as_percent(share.high)}"
+    return share_words(share) if decision.verdict == "beyond" else f"{as_percent(share.low)} to {as_percent(share.high)}"
 
 
-def _verdict(found: Decision) -> str:
-    target = as_percent(found.target)
-    if found.verdict == "within":
+def _verdict(decision: Decision) -> str:
+    target = as_percent(decision.target)
+    if decision.verdict == "within":
         return f"That is within your target of {target}: ask it as planned."
-    if found.verdict == "beyond":
+    if decision.verdict == "beyond":
         return f"That is more than your target of {target}."
     return f"Whether that is within your target of {target} is not known from the tables that are published."
 
@@ -145,7 +145,7 @@ def _in_words(text: str) -> str:
     >>> _in_words("with sex beside age/20y, postcode/NL/pc2")
     'with sex beside age in bands of twenty years, the first two digits of the postcode'
     """
-    return _CODE.sub(lambda found: label(found[0]), text)
+    return _CODE.sub(lambda match: label(match[0]), text)
 
 
 def _browsing(router: APIRouter, shelf: Shelf) -> None:
@@ -227,8 +227,8 @@ def _group(request: Request) -> int:
     return _people(request.query_params.get("group", "100"))
 
 
-def _people(said: str) -> int:
-    number = said.replace(",", "")
+def _people(text: str) -> int:
+    number = text.replace(",", "")
     if not number.isdecimal() or not 1 <= int(number[:12]) <= 10**9:
         raise UsageError("a group is a number of people.", hint="Write for instance 100.")
     return int(number[:12])

@@ -19,102 +19,103 @@ from shoal.studio import words
 from shoal.studio.views.measured import PHONE
 
 
-def heights(found: Improvement) -> dict[str, int]:
-    return found.heights
+def heights(improvement: Improvement) -> dict[str, int]:
+    return improvement.heights
 
 
-def meanings(found: Improvement) -> dict[str, str]:
+def meanings(improvement: Improvement) -> dict[str, str]:
     """A digest of what each column's levels are: two pages that show the same one mean the same by a level's number."""
-    return {name: hashlib.sha256(repr(found.shown(name)).encode("utf-8")).hexdigest()[:12] for name in found.heights}
+    return {name: hashlib.sha256(repr(improvement.shown(name)).encode("utf-8")).hexdigest()[:12] for name in improvement.heights}
 
 
-def guessed(found: Improvement) -> dict[str, dict[str, Any]]:
+def guessed(improvement: Improvement) -> dict[str, dict[str, Any]]:
     """The guessed levels, as a policy states them."""
-    return found.guessed
+    return improvement.guessed
 
 
-def met(found: Improvement, levels: Mapping[str, int]) -> bool:
-    return found.at(levels).met
+def met(improvement: Improvement, levels: Mapping[str, int]) -> bool:
+    return improvement.at(levels).met
 
 
-def shown(found: Improvement, levels: Mapping[str, int]) -> dict[str, Any]:
+def shown(improvement: Improvement, levels: Mapping[str, int]) -> dict[str, Any]:
     """The verdict of these levels and the sliders: what a moved slider waits for."""
-    tried = found.at(levels)
+    tried = improvement.at(levels)
     held = [v.met for v in tried.verdicts] + [tried.suppress_met]
-    if found.policy.loss_limit is not None or not tried.loss_met:
+    if improvement.policy.loss_limit is not None or not tried.loss_met:
         held.append(tried.loss_met)
     return {
         "tried": {"met": tried.met, "suppressed": tried.suppressed},
-        "said": _say_verdict(found, tried),
-        "met_count": (sum(held), len(held)) if tried.k is not None else (0, len(found.policy.requirements) + 1),
-        "cells": _cells(found, tried),
-        "stops": {name: _stops(found, name, level) for name, level in levels.items()},
-        "asked_k": max(found.policy.smallest_class, 2),
-        "asked_out": f"{100 * found.policy.suppress:g}",
-        "smallest_named": found.policy.cells.minimum,
+        "said": _say_verdict(improvement, tried),
+        "met_count": (sum(held), len(held)) if tried.k is not None else (0, len(improvement.policy.requirements) + 1),
+        "cells": _cells(improvement, tried),
+        "stops": {name: _stops(improvement, name, level) for name, level in levels.items()},
+        "asked_k": max(improvement.policy.smallest_class, 2),
+        "asked_out": f"{100 * improvement.policy.suppress:g}",
+        "smallest_named": improvement.policy.cells.minimum,
         "verdicts": [
             {"met": v.met, "sentence": v.sentence, "found": None if v.found is None else number(v.found)} for v in tried.verdicts
         ],
     }
 
 
-def compared(found: Improvement, plans: Sequence[Mapping[str, int]]) -> list[tuple[str, list[dict[str, Any]]]]:
+def compared(improvement: Improvement, plans: Sequence[Mapping[str, int]]) -> list[tuple[str, list[dict[str, Any]]]]:
     """For each column what every plan makes of it: a label of its level, and how many values are left."""
     out = []
-    for name in found.heights:
+    for name in improvement.heights:
         cells = []
         for levels in plans:
-            stops = _stops(found, name, levels[name])
+            stops = _stops(improvement, name, levels[name])
             cells.append({"level": levels[name], "groups": stops["after"], **{n: stops[n] for n in ("label", "height", "bar")}})
         out.append((name, cells))
     return out
 
 
-def samples(found: Improvement, plans: Sequence[Mapping[str, int]], sizes: Sequence[int]) -> list[list[dict[str, Any]]]:
+def samples(improvement: Improvement, plans: Sequence[Mapping[str, int]], sizes: Sequence[int]) -> list[list[dict[str, Any]]]:
     """Three published rows of each plan; ``sizes`` are the smallest groups of the plans."""
-    return [_rows(found, found.at(levels), k, 3) for levels, k in zip(plans, sizes, strict=True)]
+    return [_rows(improvement, improvement.at(levels), k, 3) for levels, k in zip(plans, sizes, strict=True)]
 
 
-def _rows(found: Improvement, tried: Tried, least: int, most: int = ROWS) -> list[dict[str, Any]]:
-    return [] if tried.shown is None else sample_rows(found.prepared, tried.shown, least, most)
+def _rows(improvement: Improvement, tried: Tried, least: int, most: int = ROWS) -> list[dict[str, Any]]:
+    return [] if tried.shown is None else sample_rows(improvement.prepared, tried.shown, least, most)
 
 
-def more(found: Improvement, levels: Mapping[str, int], column: str) -> dict[str, Any]:
+def more(improvement: Improvement, levels: Mapping[str, int], column: str) -> dict[str, Any]:
     """What may come a moment later: ways out, who is left out, the path from raw to safe, a column and rows before and after."""
-    tried = found.at(levels)
-    name = column if column in found.heights else _most_changed(found, levels)
+    tried = improvement.at(levels)
+    name = column if column in improvement.heights else _most_changed(improvement, levels)
     return {
-        "ways": [] if tried.met else _ways(found, levels),
+        "ways": [] if tried.met else _ways(improvement, levels),
         "lost": [
-            {"column": g.column, "group": g.group, "suppressed": g.suppressed, "share": g.share} for g in found.left_out(tried)
+            {"column": g.column, "group": g.group, "suppressed": g.suppressed, "share": g.share}
+            for g in improvement.left_out(tried)
         ],
-        "path": _path(found, levels, tried),
+        "path": _path(improvement, levels, tried),
         "effect_of": name,
-        "effect": _effect(found, name, tried),
-        "rows": _rows(found, tried, found.policy.smallest_class) if tried.met else [],
+        "effect": _effect(improvement, name, tried),
+        "rows": _rows(improvement, tried, improvement.policy.smallest_class) if tried.met else [],
     }
 
 
-def _most_changed(found: Improvement, levels: Mapping[str, int]) -> str:
+def _most_changed(improvement: Improvement, levels: Mapping[str, int]) -> str:
     """The generalized column with most values; if none is generalized, the column with most values."""
-    return max(levels, key=lambda c: (levels[c] > 0, found.shown(c)[0].groups))
+    return max(levels, key=lambda c: (levels[c] > 0, improvement.shown(c)[0].groups))
 
 
-def _effect(found: Improvement, name: str, tried: Tried) -> list[Chart]:
-    shown, title = effect(found, name, tried), f"{words.plain(name)}, before and after"
+def _effect(improvement: Improvement, name: str, tried: Tried) -> list[Chart]:
+    shown, title = effect(improvement, name, tried), f"{words.plain(name)}, before and after"
     return [before_after(shown.before, shown.after, title=title, values=shown.values, width=width) for width in (440, PHONE)]
 
 
-def _path(found: Improvement, levels: Mapping[str, int], tried: Tried) -> list[Chart] | None:
-    steps = path(found, levels)
-    if not steps or not found.prepared.base.n_members:
+def _path(improvement: Improvement, levels: Mapping[str, int], tried: Tried) -> list[Chart] | None:
+    steps = path(improvement, levels)
+    if not steps or not improvement.prepared.base.n_members:
         return None
     names = [words.plain(name) or "raw" for name, _ in steps]
     people = [n for _, n in steps]
     if people[-1] and tried.k is not None:
         names, people = [*names, "left out"], [*people, 0]
-    asked = max(found.policy.smallest_class, 2)
-    total, title, y = found.prepared.base.n_members, "From raw to safe", f"people in groups under {asked:,}"
+    asked = max(improvement.policy.smallest_class, 2)
+    total, title, y = improvement.prepared.base.n_members, "From raw to safe", f"people in groups under {asked:,}"
     return [rising(names, people, total, title=title, y=y, joined="", width=width) for width in (340, PHONE - 88)]
 
 
@@ -126,16 +127,16 @@ def left_out_words(n: int) -> str:
     return f"{words.people(n)} {'is' if n == 1 else 'are'} left out." if n else "Nobody is left out."
 
 
-def _say_verdict(found: Improvement, tried: Tried) -> tuple[str, str]:
+def _say_verdict(improvement: Improvement, tried: Tried) -> tuple[str, str]:
     """The verdict in a sentence."""
     if tried.met:
         return f"Everyone hides among at least {tried.k:,}.", left_out_words(tried.suppressed)
     if tried.k is None:
-        return "Not yet: nobody would be left.", f"Everybody is in a group smaller than {found.policy.smallest_class:,}."
+        return "Not yet: nobody would be left.", f"Everybody is in a group smaller than {improvement.policy.smallest_class:,}."
     if not tried.suppress_met:
-        return f"Not yet: {percent(tried.left_out)} would be left out.", f"You allow {percent(found.policy.suppress)}."
+        return f"Not yet: {percent(tried.left_out)} would be left out.", f"You allow {percent(improvement.policy.suppress)}."
     if not tried.loss_met:
-        who = "Shoal allows" if found.policy.loss_limit is None else "You allow"
+        who = "Shoal allows" if improvement.policy.loss_limit is None else "You allow"
         return f"Not yet: {percent(tried.loss)} of the detail would be lost.", f"{who} {percent(tried.loss_limit)}."
     failed = next(v for v in tried.verdicts if not v.met)
     return "Not yet:", failed.sentence
@@ -155,18 +156,18 @@ def cells(
     return [dict(zip(("name", "asked", "value", "unit", "met", "word"), cell, strict=True)) for cell in content]
 
 
-def _cells(found: Improvement, tried: Tried) -> list[dict[str, Any]]:
-    k = tried.k is not None and tried.k >= max(found.policy.smallest_class, 2)
-    limit = tried.loss_limit if found.policy.loss_limit is not None or not tried.loss_met else None
+def _cells(improvement: Improvement, tried: Tried) -> list[dict[str, Any]]:
+    k = tried.k is not None and tried.k >= max(improvement.policy.smallest_class, 2)
+    limit = tried.loss_limit if improvement.policy.loss_limit is not None or not tried.loss_met else None
     out = (tried.left_out, tried.suppressed, tried.suppress_met)
-    return cells(found.policy, (tried.k, k), (tried.loss, limit, tried.loss_met), out)
+    return cells(improvement.policy, (tried.k, k), (tried.loss, limit, tried.loss_met), out)
 
 
-def _ways(found: Improvement, levels: Mapping[str, int]) -> list[dict[str, Any]]:
+def _ways(improvement: Improvement, levels: Mapping[str, int]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
-    for way in ways(found, levels):
+    for way in ways(improvement, levels):
         if way.column:
-            top = found.heights[way.column]
+            top = improvement.heights[way.column]
             level = "hidden" if way.level == top else f"level {way.level} of {top}"
             sentence = f"{words.plain(way.column)}: {level}"
             out.append({"column": way.column, "level": way.level, "words": sentence})
@@ -176,9 +177,9 @@ def _ways(found: Improvement, levels: Mapping[str, int]) -> list[dict[str, Any]]
     return out
 
 
-def _stops(found: Improvement, name: str, level: int) -> dict[str, Any]:
+def _stops(improvement: Improvement, name: str, level: int) -> dict[str, Any]:
     """A column's levels: what each does to the one before, in full and as a short name below its stop."""
-    previews, top = found.shown(name), found.heights[name]
+    previews, top = improvement.shown(name), improvement.heights[name]
     raw, total, kept = previews[0], previews[-1].largest, dict.fromkeys(("label", "short"), "as it is")
     stops: list[dict[str, Any]] = [{"level": 0, **kept, "groups": f"{raw.groups:,}", "bar": bar(raw, total)}]
     for before, p in pairwise(previews):

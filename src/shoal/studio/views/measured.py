@@ -117,15 +117,15 @@ def copied(table: Table, target: str, limit: int) -> int:
     return rows
 
 
-def drawn(told: Any) -> Any:
+def drawn(view: Any) -> Any:
     """What a view tells, with every chart in it drawn."""
-    if isinstance(told, Chart):
-        return svg(told)
-    if isinstance(told, dict):
-        return {name: drawn(part) for name, part in told.items()}
-    if type(told) in (list, tuple):
-        return type(told)(drawn(part) for part in told)
-    return told
+    if isinstance(view, Chart):
+        return svg(view)
+    if isinstance(view, dict):
+        return {name: drawn(part) for name, part in view.items()}
+    if type(view) in (list, tuple):
+        return type(view)(drawn(part) for part in view)
+    return view
 
 
 def draw(chart: Any) -> Any:
@@ -136,18 +136,18 @@ def draw(chart: Any) -> Any:
 SHOWN = 12
 
 
-def levels(found: Improvement, column: str) -> dict[str, Any]:
+def levels(improvement: Improvement, column: str) -> dict[str, Any]:
     """Every level with its groups, and the values that enough records have, in order of their text."""
-    previews = found.shown(column)
-    top = found.heights[column]
-    named = values(found, column)
+    previews = improvement.shown(column)
+    top = improvement.heights[column]
+    named = values(improvement, column)
     return {
         "levels": [
             {
                 "level": p.level,
                 "hidden": p.level == top,
                 "groups": p.groups,
-                "smallest": p.smallest if p.smallest >= found.policy.cells.minimum else None,
+                "smallest": p.smallest if p.smallest >= improvement.policy.cells.minimum else None,
                 "small": p.below_k,
                 "shown": [{"label": label, "n": n} for label, n in p.shown[:SHOWN]],
                 "more": max(0, p.groups - p.below_k - SHOWN),
@@ -156,19 +156,19 @@ def levels(found: Improvement, column: str) -> dict[str, Any]:
         ],
         "values": named if len(named) <= MOST else [],
         "not_named": previews[0].below_k,
-        "least": found.policy.cells.minimum,
+        "least": improvement.policy.cells.minimum,
     }
 
 
-def values(found: Improvement, column: str) -> list[tuple[str, int]]:
+def values(improvement: Improvement, column: str) -> list[tuple[str, int]]:
     """The values that may be named, with their records, in order of their text."""
-    return sorted(found.named_values(column))
+    return sorted(improvement.named_values(column))
 
 
-def rows(found: Improvement, column: str) -> list[list[str]]:
+def rows(improvement: Improvement, column: str) -> list[list[str]]:
     """A file of the levels (value; level 1; …): values that too few have are one line of stars."""
-    named = {label for label, _ in values(found, column)}
-    hierarchy = found.prepared.hierarchies[column]
+    named = {label for label, _ in values(improvement, column)}
+    hierarchy = improvement.prepared.hierarchies[column]
     out = []
     for i, leaf in enumerate(hierarchy.leaves):
         if leaf in named:

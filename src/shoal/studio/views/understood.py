@@ -66,21 +66,21 @@ def _under(m: Measurement, names: list[str], k: int) -> int:
     return int(sizes[sizes < k].sum())
 
 
-def _example(m: Measurement, said: str, least: int) -> dict[str, Any] | None:
+def _example(m: Measurement, number: str, least: int) -> dict[str, Any] | None:
     """A person who does not exist, and how the crowd shrinks; the number says which of many."""
-    if not said.isdecimal() or len(said) > 6:
+    if not number.isdecimal() or len(number) > 6:
         return None
-    person = invented_person(m.counts, least=least, rng=np.random.default_rng(int(said)))
+    person = invented_person(m.counts, least=least, rng=np.random.default_rng(int(number)))
     if person is None:
-        return {"steps": [], "another": int(said) + 1}
+        return {"steps": [], "another": int(number) + 1}
     steps = [{"column": c, "value": v, "crowd": n} for (c, v), n in zip(person.values, person.crowds, strict=True)]
-    return {"steps": steps, "another": int(said) + 1, "least": least}
+    return {"steps": steps, "another": int(number) + 1, "least": least}
 
 
-def _order(m: Measurement, said: str) -> list[int]:
+def _order(m: Measurement, text: str) -> list[int]:
     """The columns in the order that was asked for; else those that single out fewest first."""
     quasi = list(m.quasi)
-    given = [int(p) for p in said.split("-") if p.isdecimal()]
+    given = [int(p) for p in text.split("-") if p.isdecimal()]
     if sorted(given) == list(range(len(quasi))):
         return given
     alone = {n: subset_count(m.counts, [n], recount=m.recount) for n in quasi}
@@ -192,8 +192,8 @@ def _pair(m: Measurement, quasi: list[str], asked: dict[str, str]) -> dict[str, 
     return {"a": a, "b": b, "c": place[2], "names": names, "unique": unique, "share": unique / m.crowds.n_members}
 
 
-def _number(said: str | None, most: int) -> int | None:
-    return int(said) if said is not None and said.isdecimal() and int(said) < most else None
+def _number(text: str | None, most: int) -> int | None:
+    return int(text) if text is not None and text.isdecimal() and int(text) < most else None
 
 
 def _group(m: Measurement, names: list[str]) -> list[Chart] | None:

@@ -39,22 +39,22 @@ ABOUT = ("approved_by", "recipient", "purpose", "review", "contact")
 """What is signed off; goes into the certificate."""
 
 
-def first_policy(found: Inspection, read: Mapping[str, Any] | None = None) -> str:
+def first_policy(inspection: Inspection, read: Mapping[str, Any] | None = None) -> str:
     """The policy of the roles that were guessed: k of 5 as inside a house; the rest as every release does it."""
-    own = {found.unit, found.weight} - {None}
+    own = {inspection.unit, inspection.weight} - {None}
     roles: Document = {role.value: {} for role in DECIDED}
-    for column in found.columns:
+    for column in inspection.columns:
         if column.name not in own and column.role in DECIDED:
             roles[column.role.value][column.name] = {}
     suggested = {role: list(named) for role, named in roles.items() if named}
     document: Document = {"roles": _write_roles(roles), "found": suggested, "preset": "internal"}
-    reading = {**(found.read.get("plan", {}) if found.read.get("repairs") else {}), **(read or {})}
+    reading = {**(inspection.read.get("plan", {}) if inspection.read.get("repairs") else {}), **(read or {})}
     if reading:
         document["read"] = reading
-    if found.unit:
-        document["unit"] = found.unit
-    if found.weight:
-        document["weight"] = found.weight
+    if inspection.unit:
+        document["unit"] = inspection.unit
+    if inspection.weight:
+        document["weight"] = inspection.weight
     return _text(document)
 
 
@@ -269,9 +269,9 @@ def with_scale(document: Document, column: str, scale: str) -> None:
     document["scale"] = {**_mapping(document.get("scale")), column: scale}
 
 
-def with_about(text: str, said: Mapping[str, str]) -> str:
+def with_about(text: str, about: Mapping[str, str]) -> str:
     """The sign-off: who approves, for whom, what for. An empty field is taken out. The policy may be one of linked tables."""
-    values = {name: " ".join(said.get(name, "").split()) for name in ABOUT}
+    values = {name: " ".join(about.get(name, "").split()) for name in ABOUT}
     document: Document = policy_file.plain(policy_file.read_yaml(text))
     if "tables" not in document:
         return with_parts(text, values)
@@ -316,12 +316,12 @@ def _text(document: Document) -> str:
     return "".join(lines)
 
 
-def _line(place: tuple[str, ...], said: Any) -> str:
+def _line(place: tuple[str, ...], content: Any) -> str:
     """An entry as it stands below the names that it is nested in, with its own entries side by side."""
     deep, name = "  " * (len(place) - 1), place[-1]
-    text = _entry(name, pickle.dumps({} if isinstance(said, Mapping) else said))
-    if isinstance(said, Mapping):
-        text = text.removesuffix("}") + ", ".join(_entry(inner, pickle.dumps(part)) for inner, part in said.items()) + "}"
+    text = _entry(name, pickle.dumps({} if isinstance(content, Mapping) else content))
+    if isinstance(content, Mapping):
+        text = text.removesuffix("}") + ", ".join(_entry(inner, pickle.dumps(part)) for inner, part in content.items()) + "}"
     return deep + text.replace("\n", f"\n  {deep}") + "\n"
 
 

@@ -86,20 +86,20 @@ class Jobs(Rows[Job]):
                 os.close(handle)
             place.unlink(missing_ok=True)
 
-    def show(self, job_id: str, share: float, doing: str, found: Mapping[str, Any] | None = None) -> bool:
+    def show(self, job_id: str, share: float, doing: str, result: Mapping[str, Any] | None = None) -> bool:
         """How far a running job is, and the best it has found; False where it does not run any more: the worker stops then."""
         values: dict[str, Any] = {"share": min(max(share, 0.0), 1.0), "doing": doing}
-        if found is not None:
-            values["found"] = json.dumps(found)
+        if result is not None:
+            values["found"] = json.dumps(result)
         return self._if_open(job_id, values)
 
     def end(
-        self, job_id: str, state: State, *, found: Mapping[str, Any] | None = None, message: str = "", hint: str = ""
+        self, job_id: str, state: State, *, result: Mapping[str, Any] | None = None, message: str = "", hint: str = ""
     ) -> bool:
         """The end of a job; False where it had ended before: the first end counts."""
         values: dict[str, Any] = {"state": state, "ended": time.time(), "message": message, "hint": hint}
-        if found is not None:
-            values["found"] = json.dumps(found)
+        if result is not None:
+            values["found"] = json.dumps(result)
         if state == "done":
             values["share"] = 1.0
         return self._if_open(job_id, values)

@@ -62,9 +62,9 @@ def kept(password: str) -> str:
     return f"scrypt${COST}${BLOCK}${LANES}${_text(salt)}${_text(_derived(password, salt, COST, BLOCK, LANES))}"
 
 
-def fits(password: str, told: str) -> bool:
+def fits(password: str, kept: str) -> bool:
     """Whether a password is the one that was kept; takes as long for a wrong one."""
-    kind, cost, block, lanes, salt, digest = told.split("$")
+    kind, cost, block, lanes, salt, digest = kept.split("$")
     if kind != "scrypt" or len(password) > MOST:
         return False
     derived = _derived(password, base64.b64decode(salt), int(cost), int(block), int(lanes))

@@ -234,10 +234,10 @@ def _count_numbers(made: Certificate | EventCertificate | LinkedCertificate) -> 
     return {**counts, "cost": cost_of(made).sentence, "more": more}
 
 
-def claim_of(told: Mapping[str, Any]) -> str:
+def claim_of(facts: Mapping[str, Any]) -> str:
     """The headline of a release: what it claims, and what somebody who knows more finds."""
-    sentence = told.get("says") or f"everyone hides among at least {told['k']:,}"
-    return f"{sentence.removesuffix('.')}{told.get('more', '')}."
+    sentence = facts.get("says") or f"everyone hides among at least {facts['k']:,}"
+    return f"{sentence.removesuffix('.')}{facts.get('more', '')}."
 
 
 def tries(workspace: Workspace, job: Job) -> Mapping[str, Any]:
@@ -284,12 +284,12 @@ def do(workspace: Workspace, job: Job) -> None:
     jobs = workspace.jobs
     try:
         result = KINDS[job.kind](workspace, job)
-        jobs.end(job.id, "done", found=result)
+        jobs.end(job.id, "done", result=result)
     except Stopped:
         pass  # cancelled; the state says so already
     except ShoalError as error:
         offers = [str(getattr(a, "sentence", "")) for a in getattr(error, "alternatives", ())]
-        jobs.end(job.id, "failed", found={"offers": [o for o in offers if o]}, message=error.message, hint=error.hint)
+        jobs.end(job.id, "failed", result={"offers": [o for o in offers if o]}, message=error.message, hint=error.hint)
     except MemoryError:
         jobs.end(job.id, "failed", message="There is not enough memory for this.", hint="Name fewer columns, or a sample.")
     except Exception as error:

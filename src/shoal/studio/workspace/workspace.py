@@ -47,9 +47,9 @@ class Tables(Rows[Kept]):
     def path(self, kept: Kept) -> Path:
         return self._files.of_table(kept.id) / kept.file
 
-    def tell(self, table_id: str, told: Mapping[str, Any]) -> None:
+    def tell(self, table_id: str, facts: Mapping[str, Any]) -> None:
         """Add to what the card says."""
-        self.note(table_id, lambda _: told, touched=time.time())
+        self.note(table_id, lambda _: facts, touched=time.time())
 
     def delete(self, table_id: str) -> None:
         """Forget a table: first the row, with all that hangs on it, then the files."""
@@ -78,13 +78,13 @@ class Releases(Rows[Made]):
         key = secrets.token_hex(8)
         return key, self._files.of_release(key)
 
-    def add(self, release_id: str, table_id: str, name: str, told: Mapping[str, Any]) -> Made:
+    def add(self, release_id: str, table_id: str, name: str, facts: Mapping[str, Any]) -> Made:
         """A release whose folder stands; until this is called it does not count, and :meth:`sweep` would remove it."""
-        return self.insert(id=release_id, table_id=table_id, name=name, told=json.dumps(told))
+        return self.insert(id=release_id, table_id=table_id, name=name, told=json.dumps(facts))
 
     def accept(self, release_id: str, findings: Mapping[str, Mapping[str, Any]]) -> None:
         """Note findings that somebody accepted: by name, with their sentence, the reason, who and when."""
-        self.note(release_id, lambda told: {"accepted": {**told.get("accepted", {}), **findings}})
+        self.note(release_id, lambda facts: {"accepted": {**facts.get("accepted", {}), **findings}})
 
     def of_table(self, table_id: str) -> list[Made]:
         return self.some(RELEASES.c.table_id == table_id)

@@ -94,12 +94,12 @@ def _nearest(distances: FloatArray, ids: IntArray, k: int) -> IntArray:
     return np.asarray(some[np.lexsort((ids[some], distances[some]))[:k]])
 
 
-def _take(points: FloatArray, ids: IntArray, n: int, found: IntArray, total: FloatArray, group: IntArray, g: int) -> int:
+def _take(points: FloatArray, ids: IntArray, n: int, chosen: IntArray, total: FloatArray, group: IntArray, g: int) -> int:
     """Put the found positions into group ``g`` and close the gaps; returns how many records remain."""
-    group[ids[found]] = g
-    for position in found:
+    group[ids[chosen]] = g
+    for position in chosen:
         total -= points[:, position]
-    for position in np.sort(found)[::-1]:  # from the back, so that the last record is never one that leaves
+    for position in np.sort(chosen)[::-1]:  # from the back, so that the last record is never one that leaves
         n -= 1
         ids[position] = ids[n]
         points[:, position] = points[:, n]

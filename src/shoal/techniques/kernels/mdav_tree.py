@@ -203,8 +203,8 @@ def _at_most(box: FloatArray, node: int, to: FloatArray, away: float) -> float:
 
 
 @njit
-def nearest(tree: Tree, to: FloatArray, k: int, found: IntArray, near: FloatArray) -> int:
-    """The ``k`` records nearest to a point into ``found``, nearest first, and their squared distances; how many there are."""
+def nearest(tree: Tree, to: FloatArray, k: int, chosen: IntArray, near: FloatArray) -> int:
+    """The ``k`` records nearest to a point into ``chosen``, nearest first, and their squared distances; how many there are."""
     slots, ids, box, first, leaves = tree.slots, tree.ids, tree.box, tree.first, len(tree.held)
     size, depth = 0, 1
     waiting, bound = np.empty(64, np.int64), np.empty(64)
@@ -212,7 +212,7 @@ def nearest(tree: Tree, to: FloatArray, k: int, found: IntArray, near: FloatArra
     while depth:
         depth -= 1
         node, least = waiting[depth], bound[depth]
-        if size == k and (least > near[k - 1] or (least == near[k - 1] and first[node] > found[k - 1])):
+        if size == k and (least > near[k - 1] or (least == near[k - 1] and first[node] > chosen[k - 1])):
             continue
         if node < leaves:
             one, other = 2 * node, 2 * node + 1
@@ -228,21 +228,21 @@ def nearest(tree: Tree, to: FloatArray, k: int, found: IntArray, near: FloatArra
             continue
         start = (node - leaves) * LEAF
         for p in range(start, start + tree.held[node - leaves]):
-            size = _put_in(ids[p], _squared_distances(slots, p, to), k, size, found, near)
+            size = _put_in(ids[p], _squared_distances(slots, p, to), k, size, chosen, near)
     return size
 
 
 @njit
-def _put_in(i: int, d: float, k: int, size: int, found: IntArray, near: FloatArray) -> int:
+def _put_in(i: int, d: float, k: int, size: int, chosen: IntArray, near: FloatArray) -> int:
     """Among the ``k`` nearest so far, if it is one of them; how many they are now."""
-    if size == k and (d > near[k - 1] or (d == near[k - 1] and i > found[k - 1])):
+    if size == k and (d > near[k - 1] or (d == near[k - 1] and i > chosen[k - 1])):
         return size
     size = min(size + 1, k)
     j = size - 1
-    while j > 0 and (near[j - 1] > d or (near[j - 1] == d and found[j - 1] > i)):
-        found[j], near[j] = found[j - 1], near[j - 1]
+    while j > 0 and (near[j - 1] > d or (near[j - 1] == d and chosen[j - 1] > i)):
+        chosen[j], near[j] = chosen[j - 1], near[j - 1]
         j -= 1
-    found[j], near[j] = i, d
+    chosen[j], near[j] = i, d
     return size
 
 
@@ -300,7 +300,7 @@ def mdav(points: FloatArray, k: int) -> IntArray:
     tree = plant(points, np.zeros(dimensions))
     slot, record = np.arange(n), np.arange(n)  # where each record stands among ``points``, and which one stands there
     group = np.full(n, -1, np.int64)
-    found, near = np.empty(max(k, 1), np.int64), np.empty(max(k, 1))
+    chosen, near = np.empty(max(k, 1), np.int64), np.empty(max(k, 1))
     total = np.zeros(dimensions)
     g = looked = 0
     while n >= 2 * k:
@@ -315,12 +315,12 @@ def mdav(points: FloatArray, k: int) -> IntArray:
         far = _point(points, slot[end])
         opposite = _point(points, slot[farthest(tree, far)[0]])
         both = n >= 3 * k
-        nearest(tree, far, k, found, near)
-        n = _take(tree, points, slot, record, n, found, total, group, g)
+        nearest(tree, far, k, chosen, near)
+        n = _take(tree, points, slot, record, n, chosen, total, group, g)
         g += 1
         if both:
-            nearest(tree, opposite, k, found, near)
-            n = _take(tree, points, slot, record, n, found, total, group, g)
+            nearest(tree, opposite, k, chosen, near)
+            n = _take(tree, points, slot, record, n, chosen, total, group, g)
             g += 1
     for i in range(n):
         group[record[i]] = g
@@ -329,18 +329,18 @@ def mdav(points: FloatArray, k: int) -> IntArray:
 
 @njit
 def _take(
-    tree: Tree, points: FloatArray, slot: IntArray, record: IntArray, n: int, found: IntArray, total: FloatArray,
+    tree: Tree, points: FloatArray, slot: IntArray, record: IntArray, n: int, chosen: IntArray, total: FloatArray,
     group: IntArray, g: int,
 ) -> int:  # fmt: skip
     """Put the found records into group ``g``; the last of ``points`` fill their gaps, as without a tree: sums are then
     the same to the last bit. Returns how many records remain."""
-    gaps = np.empty(len(found), np.int64)
-    for i in range(len(found)):
-        group[found[i]] = g
-        gaps[i] = slot[found[i]]
+    gaps = np.empty(len(chosen), np.int64)
+    for i in range(len(chosen)):
+        group[chosen[i]] = g
+        gaps[i] = slot[chosen[i]]
         for j in range(len(points)):
             total[j] -= points[j, gaps[i]]
-        leave(tree, found[i])
+        leave(tree, chosen[i])
     gaps.sort()
     for i in range(len(gaps) - 1, -1, -1):
         n -= 1

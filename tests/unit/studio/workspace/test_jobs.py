@@ -87,7 +87,7 @@ def test_a_job_is_claimed_once_and_ends_once(workspace: Workspace) -> None:
     assert workspace.jobs.show(one, 0.5, "half", {"best": 1})
     assert (workspace.jobs.get(one).share, workspace.jobs.get(one).found) == (0.5, {"best": 1})
     assert workspace.jobs.cancel(one)
-    assert not workspace.jobs.end(one, "done", found={"late": 1}), "the first end counts"
+    assert not workspace.jobs.end(one, "done", result={"late": 1}), "the first end counts"
     assert not workspace.jobs.show(one, 0.9, "still")
     assert (workspace.jobs.get(one).state, workspace.jobs.get(one).found) == ("cancelled", {"best": 1})
     assert workspace.jobs.add(kept.id, "plans", {"n": 0}).id != one, "what has ended can be asked again"

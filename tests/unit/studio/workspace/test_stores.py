@@ -32,7 +32,7 @@ def test_a_workspace_is_the_same_in_either_store(either: Callable[[], Workspace]
         assert claimed[2] is None
         assert again.jobs.show(jobs[0].id, 0.5, "half", {"best": [1]})
         assert other.jobs.get(jobs[0].id).found == {"best": [1]}
-        assert other.jobs.end(jobs[0].id, "done", found={"x": 1})
+        assert other.jobs.end(jobs[0].id, "done", result={"x": 1})
         assert not again.jobs.cancel(jobs[0].id)
         assert [m.name for m in other.releases.of_table(kept.id)] == ["people-release-1"]
         again.delete_everything()
