@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 import shoal
 from shoal.engines.exclusion import column_of, ids_of, leave_out, spellings, without
 from shoal.errors import MissingColumnError, UnreadableError, UsageError
-from shoal.model.exclusion import Excluded
+from shoal.model.exclusion import Excluded, commitment
 from shoal.model.plan import Plan
 
 
@@ -27,6 +28,7 @@ from shoal.model.plan import Plan
         ("no.csv", "5\n6\n", ("5", "6")),
         ("no.csv", "name;id\nAnna;5\nBert\nCarl; 6\n", ("5", "6")),
         ("no.csv", '"a,b"\nc\n', ("a,b", "c")),
+        ("no.txt", 'Anna\n"Bert"\nCarl "C"\n', ("Anna", "Bert", 'Carl "C"')),
         ("no.tsv", "x\tid\ty\n1\t5\t2\n", ("5",)),
     ],
 )
@@ -137,6 +139,20 @@ def test_whole_numbers_that_became_fractions_are_removed() -> None:
     """A program that reads ids beside a missing value makes fractions of them: 7.0 must still find 7."""
     left = leave_out(shoal.open({"id": [7, 8], "a": [1, 2]}), [7.0, None], "id")
     assert (left.told.listed, left.told.found, left.table.n_rows()) == (1, 1, 1)
+
+
+def test_a_list_with_a_second_column_in_any_line_needs_names(tmp_path: Path) -> None:
+    for text in ("5,x\n6\n", "5,\n6,y\n"):
+        (tmp_path / "no.csv").write_text(text)
+        with pytest.raises(UsageError, match="several columns"):
+            ids_of(tmp_path / "no.csv", "id")
+
+
+def test_a_commitment_binds_to_the_list_and_to_the_salt() -> None:
+    bound = commitment(["b", "a", "a"], "salt")
+    assert bound == commitment(["a", "b"], "salt")
+    assert len({bound, commitment(["ab"], "salt"), commitment(["a", "b"], "other"), commitment(["a", "b", ""], "salt")}) == 4
+    assert commitment([], "salt") == hmac.new(b"salt", b"shoal objections|", "sha256").hexdigest()
 
 
 def test_nothing_of_the_list_is_shown() -> None:
