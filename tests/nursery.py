@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -46,7 +47,7 @@ with warnings.catch_warnings():
 """
 """Loads everything that a command may need; it compiles nothing of Shoal and reads no data."""
 NURSERY = f"""
-import atexit, gc, json, os, signal, socket, sys, traceback, types
+import atexit, gc, json, os, select, signal, socket, sys, traceback, types
 {LOADED}
 gc.freeze()
 
@@ -89,17 +90,21 @@ def reap(number, frame, options=os.WNOHANG):
         os.close(ends.pop(pid))
 
 
-door, ends = socket.socket(fileno=int(sys.argv[1])), {{}}
+door, others, ends = socket.socket(fileno=int(sys.argv[1])), socket.socket(fileno=int(sys.argv[2])), {{}}
 signal.signal(signal.SIGCHLD, reap)
 while True:
-    said, handles, _, _ = socket.recv_fds(door, 1 << 20, 4)
-    if not said:
-        break
+    if others in select.select([door, others], [], [])[0]:
+        with others.accept()[0] as asking:
+            said, handles, _, _ = socket.recv_fds(asking, 1 << 20, 4)
+    else:
+        said, handles, _, _ = socket.recv_fds(door, 1 << 20, 4)
+        if not said:
+            break
     *streams, ended = handles
     signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGCHLD}})
     pid = os.fork()
     if pid == 0:
-        door.close()
+        door.close(), others.close()
         for handle in (ended, *ends.values()):
             os.close(handle)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -115,13 +120,49 @@ reap(0, None, options=0)
 """
 
 
+COMMAND = "import sys\nfrom shoal.__main__ import main\nsys.argv[0] = 'shoal'\nmain()"
+PROGRAM = """#!{python} -SE
+import json, os, socket, sys
+here, there = os.pipe()
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+    door.connect({door!r})
+    job = dict(code={code!r}, folder=os.getcwd(), env=dict(os.environ), arguments=sys.argv[1:], strict=False)
+    socket.send_fds(door, [json.dumps(job).encode()], [0, 1, 2, there])
+os.close(there)
+with open(here, "rb") as ended:
+    code = int(ended.read().split()[1])
+sys.exit(code if code >= 0 else 128 - code)
+"""
+
+
+@functools.cache
+def _bin() -> Path:
+    """A folder of this process, removed with it."""
+    folder = Path(tempfile.mkdtemp(prefix="s-"))  # short: the names of sockets are at most 107 characters
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@functools.cache
+def bin_folder() -> Path:
+    """A folder for ``PATH`` with a command ``shoal`` for shells, which starts as quickly as :func:`shoal`."""
+    _door()
+    file = _bin() / "shoal"
+    file.write_text(PROGRAM.format(python=sys.executable, door=str(_bin() / "door"), code=COMMAND), encoding="utf-8")
+    file.chmod(0o755)
+    return file.parent
+
+
 @functools.cache
 def _door() -> socket.socket:
     """The way to the one nursery of this process; it ends with it."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    words = [sys.executable, "-c", NURSERY, str(there.fileno())]
-    process = subprocess.Popen(words, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1"})
-    there.close()
+    with there, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as others:
+        others.bind(str(_bin() / "door"))
+        others.listen()
+        ways = [there.fileno(), others.fileno()]
+        words = [sys.executable, "-c", NURSERY, *map(str, ways)]
+        process = subprocess.Popen(words, pass_fds=ways, stdin=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1"})
 
     def end() -> None:
         here.close()
@@ -157,9 +198,6 @@ class Child:
             if kill_after is not None and len(known.split()) < 2 and not select.select([self._ended], [], [], kill_after)[0]:
                 os.kill(int(known.split()[0]), signal.SIGKILL)
             return int((known + self._ended.read()).split()[1])
-
-
-COMMAND = "import sys\nfrom shoal.__main__ import main\nsys.argv[0] = 'shoal'\nmain()"
 
 
 def shoal(*words: str, folder: Path | None = None, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:

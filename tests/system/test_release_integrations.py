@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import nursery
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -109,12 +111,8 @@ def test_the_action_and_the_hook_call_what_exists(tmp_path):
     table, policy = tmp_path / "t.csv", tmp_path / "policy.yml"
     table.write_text("sex,s\nf,x\nf,y\nm,x\n")
     policy.write_text("roles: {quasi: [sex], sensitive: [s]}\nrequire: {k: 2}\n")
-    bin_folder = tmp_path / "bin"
-    bin_folder.mkdir()
-    (bin_folder / "shoal").write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from shoal.cli import main; main()' \"$@\"\n")
-    (bin_folder / "shoal").chmod(0o755)
     environment = {
-        "PATH": f"{bin_folder}:/usr/bin:/bin",
+        "PATH": f"{nursery.bin_folder()}:/usr/bin:/bin",
         "SHOAL_TABLE": str(table),
         "SHOAL_POLICY": str(policy),
         "SHOAL_SARIF": str(tmp_path / "s.sarif"),
@@ -266,7 +264,7 @@ def test_the_makefile_makes_and_proves_a_release(tmp_path):
         "roles: {quasi: [age_band, sex], sensitive: [illness]}\nrequire: {k: 5}\n", encoding="utf-8"
     )
     visits(tmp_path, 5)
-    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    env = {**os.environ, "PATH": f"{nursery.bin_folder()}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(["make"], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "release" / "certificate.json").is_file()
@@ -277,15 +275,18 @@ def test_the_nightly_script_of_the_page_reuses_the_plan_and_stops_when_something
     """Four nights: the first, one with more people, one more person (who could be read off), one more column."""
     tools, nights = tmp_path / "bin", []
     tools.mkdir()
-    for name, line in (("shoal", f'exec {sys.executable} -m shoal "$@"'), ("date", 'cat "$NIGHT"')):
-        (tools / name).write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
-        (tools / name).chmod(0o755)
+    (tools / "date").write_text('#!/bin/sh\ncat "$NIGHT"\n', encoding="utf-8")
+    (tools / "date").chmod(0o755)
     (tmp_path / "nightly.sh").write_text(recipe("Every night", "sh"), encoding="utf-8")
     (tmp_path / "policy.yml").write_text(POLICY + "method: lattice\n", encoding="utf-8")
     rows = [f"{age},{sex},{ill}" for age in ("30-39", "40-49") for sex in "fm" for ill in ("flu", "cold")]
     more = [*rows * 10, "30-39,f,flu"]
     tables = [("", rows * 5), ("", rows * 10), ("", more), (",town", [f"{row},x" for row in rows * 20])]
-    own = {"PATH": f"{tools}:{os.environ['PATH']}", "NIGHT": str(tmp_path / "night"), "XDG_STATE_HOME": str(tmp_path)}
+    own = {
+        "PATH": f"{tools}:{nursery.bin_folder()}:{os.environ['PATH']}",
+        "NIGHT": str(tmp_path / "night"),
+        "XDG_STATE_HOME": str(tmp_path),
+    }
     for day, (column, lines) in enumerate(tables, 11):
         (tmp_path / "night").write_text(f"2026-11-{day}\n", encoding="utf-8")
         (tmp_path / "visits.csv").write_text("\n".join([f"age_band,sex,illness{column}", *lines, ""]), encoding="utf-8")

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+import zlib
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +51,12 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 """
 
 
+def deflated(content, *, last=False):
+    """A piece of a compressed file: pieces can be put one after the other, any number of times."""
+    packing = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    return packing.compress(content) + packing.flush(zlib.Z_FINISH if last else zlib.Z_FULL_FLUSH)
+
+
 def test_a_workbook_of_a_megabyte_that_unpacks_to_a_gigabyte_and_a_half(releases, tmp_path):
     """The hashes fit: a forger signed it. What it would unpack to is known before it is unpacked."""
     folder = copied(releases, "excel", tmp_path)
@@ -62,11 +69,19 @@ def test_a_workbook_of_a_megabyte_that_unpacks_to_a_gigabyte_and_a_half(releases
     with zipfile.ZipFile(book, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new:
         for name, content in parts.items():
             new.writestr(name, content)
-        with new.open(sheet, "w", force_zip64=True) as out:
-            out.write(start)
-            for _ in range(1_500):
-                out.write(row * 1000)
-            out.write(b"</sheetData>" + end)
+        rows, end = row * 1000, b"</sheetData>" + end
+        entry = zipfile.ZipInfo(sheet)
+        new.writestr(entry, deflated(start) + deflated(rows) * 1_500 + deflated(end, last=True))
+        entry.CRC = zlib.crc32(start)
+        for _ in range(1_500):
+            entry.CRC = zlib.crc32(rows, entry.CRC)
+        entry.CRC, entry.file_size = zlib.crc32(end, entry.CRC), len(start) + 1_500 * len(rows) + len(end)
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        new.fp.seek(entry.header_offset)
+        new.fp.write(entry.FileHeader())
+        new.fp.seek(new.start_dir)
+    with zipfile.ZipFile(book) as made, made.open(sheet) as unpacked:
+        assert unpacked.read(len(start) + 9) == start + rows[:9]
     assert book.stat().st_size < 6_000_000
     forge(folder, lambda c: None)
     done = subprocess.run(

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 import zipfile
 from collections.abc import Iterator
@@ -20,6 +18,7 @@ import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
+import nursery
 import shoal
 from servers import tools
 from shoal.studio.answers import Answers, StillCounting
@@ -221,7 +220,7 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
         assert b"Reason: a contract binds the recipient" in mine[signed], "reasons stand under the signature"
     (tmp_path / "policy.yml").write_bytes(visitor.get(f"/t/{table}/policy.yml").content)
     words = ["anonymize", str(source), "--policy", str(tmp_path / "policy.yml"), "--out", str(tmp_path / "again")]
-    subprocess.run([sys.executable, "-m", "shoal.cli", *words], check=True, capture_output=True)
+    assert nursery.shoal(*words).returncode == 0
     for name in ("data.csv", "plan.json"):
         assert (tmp_path / "again" / name).read_bytes() == mine[name], "the command line repeats it byte for byte"
     # any folder can be checked, and a changed one is found out
@@ -685,7 +684,7 @@ def test_a_page_that_counts_asks_for_itself_again(visitor: Visitor, tmp_path: Pa
 def test_a_port_in_use_is_told(tmp_path: Path, studio: tuple[str, Any, Path]) -> None:
     port = studio[0].rsplit(":", 1)[1]
     words = ["studio", "--no-browser", "--workspace", str(tmp_path / "x"), "--port", port]
-    done = subprocess.run([sys.executable, "-m", "shoal.cli", *words], capture_output=True, text=True)
+    done = nursery.shoal(*words)
     assert done.returncode == 2
     assert "is in use" in done.stderr
 

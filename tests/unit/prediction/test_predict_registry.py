@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import nursery
+
 pytest.importorskip("sqlalchemy")
 
 from registry_support import AGES, UTRECHT, make
@@ -166,7 +168,7 @@ def test_shapes_have_the_published_numbers() -> None:
 
 def test_the_command_asks_the_registry(folder: Path) -> None:
     file = written(folder, "command", ASKED.format(registry="mirror"))
-    out = subprocess.run([sys.executable, "-m", "shoal.cli", "design", str(file), "--json"], capture_output=True, text=True)
+    out = nursery.shoal("design", str(file), "--json")
     assert out.returncode == 0, out.stderr
     assert json.loads(out.stdout)["grade"] == "C"  # known one by one, not together
     assert str(UTRECHT) == "NL/Utrecht@2021"

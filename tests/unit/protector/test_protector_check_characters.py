@@ -31,8 +31,8 @@ def test_equals_the_definition_of_iso_7064(letters: str) -> None:
 
 
 def test_every_single_error_and_every_exchange_is_found() -> None:
-    """Exhaustive for one text of each first letter; by the definition, the place and not the other letters decide."""
-    for first in LETTERS:
+    """Exhaustive for texts of eight first letters; by the definition, the place and not the other letters decide."""
+    for first in LETTERS[::4]:
         text = base32.with_check(first + base32.encode(hashlib.sha256(first.encode()).digest()[:16])[1:])
         for at in range(len(text)):
             for other in LETTERS:
