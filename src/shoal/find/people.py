@@ -17,6 +17,8 @@ from shoal.find.vocabulary import alternatives, folded, word_set
 
 GIVEN, FAMILIES = word_set("names", "given"), word_set("names", "family")
 """Frequent given and family names. The lists need not be complete: a column holds names if a good share of its values does."""
+_ENDING = re.compile(rf"[^\W\d_]{{2,}}(?:{alternatives('names', 'family ending')})")
+"""Family names by their ending (Petrauskaitė, Jónsdóttir): no list holds all of them."""
 SINGLE_SHARE, SINGLE_LEAST = 0.3, 10
 """A column of more than so many values holds names where this share has a known one: lists of names are never complete."""
 FULL_SHARE = 0.4
@@ -49,6 +51,12 @@ def full_names_share(values: Sequence[str]) -> float:
     if east_asian >= EAST_ASIAN_SHARE:
         return east_asian
     return sum(map(full_name, looked)) / len(looked) if looked else 0.0
+
+
+def initials_share(values: Sequence[str]) -> float:
+    """The share of values that are initials and a family name, which nothing but people is called: "A. Jones", "J. de Vries"."""
+    looked = spread(values)
+    return sum(v[:1].isupper() and _INITIALS.fullmatch(folded(v)) is not None for v in looked) / max(len(looked), 1)
 
 
 def _east_asian_name(value: str) -> bool:
@@ -87,7 +95,7 @@ def full_name(value: str) -> bool:
         return False
     many = len(words) >= 3  # two given names, two family names
     begins = any(part in GIVEN for word in words[: 1 + many] for part in word.split("-"))
-    ends = any(word in FAMILIES and word not in _ALSO_WORDS for word in words[-1 - many :])
+    ends = any(_family_name(word) and word not in _ALSO_WORDS for word in words[-1 - many :])
     return begins or (ends and words[0] not in _ALSO_WORDS)
 
 
@@ -114,4 +122,9 @@ def holds_name(value: str) -> bool:
     words = re.split(r"[ ,.\-]+", folded(value))
     if words[0] in _SAINTS or set(words) & _THINGS:
         return False
-    return any((w in GIVEN or w in FAMILIES) and w not in _ALSO_WORDS for w in words)
+    return any((w in GIVEN or _family_name(w)) and w not in _ALSO_WORDS for w in words)
+
+
+def _family_name(word: str) -> bool:
+    """Whether a folded word is a frequent family name, or ends as family names do."""
+    return word in FAMILIES or _ENDING.fullmatch(word) is not None

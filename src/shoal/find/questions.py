@@ -257,11 +257,11 @@ LEAST_MARKS, SHARED_RANGE, BEST_MARK = 2, 0.5, 100
 
 
 def marks_beside(table: Sequence[ColumnFacts], named: Sequence[str]) -> frozenset[str]:
-    """Columns of numbers without a meaning among neighbours that hold marks, in the same range: further subjects.
+    """Columns of numbers without a meaning among neighbours that hold marks, in the same range: further subjects; of letters too.
 
     ``named`` are the topics of the columns by name, empty for none.
     """
-    out: set[str] = set()
+    out = _letters(table)
     run: list[tuple[ColumnFacts, str]] = []
     for facts, key in [*zip(table, named, strict=True), (None, "")]:
         if facts is not None and key in ("", "marks") and _may_be_marks(facts):
@@ -272,6 +272,24 @@ def marks_beside(table: Sequence[ColumnFacts], named: Sequence[str]) -> frozense
             out |= {f.name for f, k in run if not k and sum(_same_range(f, g) for g in known) >= LEAST_MARKS}
         run = []
     return frozenset(out)
+
+
+_MARK = re.compile("[A-G][+-]?")
+_SURE = re.compile("[C-G][+-]")
+"""Marks with a sign that no blood group has."""
+
+
+def _letters(table: Sequence[ColumnFacts]) -> set[str]:
+    """Columns of marks in letters (A+, B-, C+), and those of the same letters without a sign beside at least two of them.
+
+    >>> def column(name, *values): return ColumnFacts(name, "text", values, np.full(len(values), 9), 9 * len(values))
+    >>> one, two, three = column("BM", "A+", "B", "C+"), column("PI", "D-", "C", "A"), column("x", "A", "C")
+    >>> sorted(_letters([one, two, three])), _letters([column("blood", "A+", "A-", "B+"), three])
+    (['BM', 'PI', 'x'], set())
+    """
+    letters = [f for f in table if f.kind == "text" and f.distinct >= 2 and all(map(_MARK.fullmatch, f.values))]
+    signed = [f.name for f in letters if any(map(_SURE.fullmatch, f.values))]
+    return {f.name for f in letters} if len(signed) >= LEAST_MARKS else set(signed)
 
 
 def _may_be_marks(facts: ColumnFacts) -> bool:

@@ -10,7 +10,7 @@ from shoal.find.bands import band_order, lower_end
 from shoal.find.finding import ColumnFacts, Evidence, Scale
 from shoal.find.identifiers import street_addresses
 from shoal.find.name_words import opaque
-from shoal.find.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, names_share
+from shoal.find.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, initials_share, names_share
 from shoal.find.questions import ticked
 from shoal.find.roles.decision import FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import equally_often, in_a_block, is_key, numbering, one_shape
@@ -42,13 +42,14 @@ def by_row_numbers(view: ColumnView) -> Decision | None:
 def by_full_names(view: ColumnView) -> Decision | None:
     """Full names of people, however few and under any column name; towns and firms are written so too."""
     facts, topic = view.facts, view.topic
-    if facts.kind != "text" or facts.numbers is not None or facts.distinct < 2 or (topic is not None and topic.key in NO_PEOPLE):
+    if facts.kind != "text" or facts.numbers is not None or facts.distinct < 2:
         return None
-    share = full_names_share(facts.values)
+    thing = topic is not None and topic.key in NO_PEOPLE
+    share = initials_share(facts.values) if thing else full_names_share(facts.values)
     if topic is not None and topic.role in (Role.SENSITIVE, Role.INSENSITIVE) and facts.distinct > 2 * SINGLE_LEAST:
         single = names_share(facts.values)  # values outrank a header that would publish them
         share = single if single >= SINGLE_SHARE > share else share
-    if share < min(FULL_SHARE, SINGLE_SHARE) or (share < FULL_SHARE and topic is None) or ticked(facts):
+    if share < min(FULL_SHARE, SINGLE_SHARE) or (share < FULL_SHARE and (topic is None or thing)) or ticked(facts):
         return None
     evidence = Evidence("full names of people", round(share, 3), 0.85)
     return Decision(Role.DIRECT, "its values are written as full names of people", 0.85, "person_name", 1, Scale.ID, (evidence,))

@@ -39,7 +39,7 @@ def _by_table(view: ColumnView) -> Decision | None:
         why = "a question with plain answers (yes and no, a list to tick, the same words as others) among others"
         return Decision(Role.SENSITIVE, why, 0.5, "opinion")
     if view.marks:
-        return Decision(Role.SENSITIVE, "its numbers lie in the range of the marks beside it", 0.5, "marks")
+        return Decision(Role.SENSITIVE, "its values are marks: in letters, or in the range of the marks beside it", 0.5, "marks")
     if view.score and scale is Scale.NUMBER and not view.about_people:
         return Decision(
             Role.SENSITIVE, "its name says a sum, mean or deviation of codes or of answers that others hold", 0.5, "marks"
