@@ -199,6 +199,16 @@ def test_a_size_is_drawn_again_only_beyond_its_reach(monkeypatch):
     assert [noise._cut(Fraction(1), 5, None) for _ in range(2)] == [5, -5]
 
 
+@pytest.mark.parametrize(("sign", "drawn"), [(0, 8), (1, -8)])
+def test_a_whole_number_is_built_from_its_throws(sign, drawn):
+    """ε = 1/5: 3 of 5, kept; once another 5, then no more; a sign. A negative zero is drawn again."""
+    kept, once, no_more = [3, 4], [0, 0, 1], [0, 1]
+    throws = iter([*kept, *once, *no_more, sign])
+    assert noise.discrete_laplace(Fraction(1, 5), lambda limit: next(throws)) == drawn
+    throws = iter([0, 0, *no_more, 1, *kept, *once, *no_more, sign])
+    assert noise.discrete_laplace(Fraction(1, 5), lambda limit: next(throws)) == drawn
+
+
 # --- what is published -----------------------------------------------------------------------------------------------------
 
 
