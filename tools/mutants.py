@@ -161,7 +161,7 @@ class Mutator(ast.NodeVisitor):
             self._between(left, right, *COMPARISONS[type(op)])
             if isinstance(op, ORDERS):
                 for side in (left, right):
-                    if _has_tolerance(side, self._code(side)):
+                    if _has_tolerance(side, self._code(side)) and not _is_zero(side):
                         self._replace(side, f"({self._code(side)}) * 0.98")
                         self._replace(side, f"({self._code(side)}) * 1.02")
         self._integers(operands)
@@ -236,6 +236,10 @@ class Mutator(ast.NodeVisitor):
             if isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value <= SMALL:
                 self._replace(node, str(node.value + 1))
                 self._replace(node, str(node.value - 1) if node.value else "(-1)")
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -26,6 +26,7 @@ def changes(text: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
         ("a < b", {"a <= b", "a >= b"}),
         ("a >= b", {"a > b", "a < b"}),
         ("told.steps > b", {"told.steps >= b", "told.steps <= b"}),
+        ("a < 0.0", {"a <= 0.0", "a >= 0.0"}),
         ("a == 3", {"a != 3", "a == 4", "a == 2"}),
         ("a is not b", {"a is b"}),
         ("a not in b", {"a in b"}),
