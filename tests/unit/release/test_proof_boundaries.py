@@ -69,6 +69,7 @@ def test_real_numbers_are_compared_by_the_rule():
         (["low", "high"], (), ["high", "low"]),
         ([1, 0.5, True, "0.75"], (), [0.5, "0.75", 1, True]),  # 1 and True are equal, by their text
         (["1.0", "1"], (), ["1", "1.0"]),
+        (["1.0", 1.0], (), ["1.0", 1.0]),  # of one text, in their order
     ],
 )
 def test_the_order_of_values(values, order, expected):
@@ -155,6 +156,7 @@ def test_only_published_values_are_covered():
     [
         ((2,), 1, ()),
         ((1,), 1, ()),  # values alone are no root
+        ((4, 1), 1, ()),
         ((4, 2), 2, (1,)),  # a root is added
         ((4, 2, 1), 2, (1,)),
         ((4, 2, 2), 3, (1, 1)),
