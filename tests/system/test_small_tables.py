@@ -259,3 +259,12 @@ def test_a_closed_table_stays_closed(place: Path) -> None:
     table.close()
     with pytest.raises(ShoalError, match="closed"):
         table._engine.count_rows(table._relation)
+
+
+def test_a_diverse_release_by_local_recoding_compiles_nothing(place: Path) -> None:
+    diverse = POLICY.replace("k: 3", "k: 3, diversity: {ill: {entropy: 2}}").replace("method: lattice", "method: best")
+    (place / "diverse.yml").write_text(diverse.replace(", age: {}, height: {}", "").replace("[visits,", "[age, height, visits,"))
+    words = ("anonymize", "t.csv", "--policy", "diverse.yml", "--out", "diverse", "--no-ledger", "--json")
+    said, told = run(place, *words, most=ANONYMIZE)
+    assert json.loads(said)["verified"]
+    assert told == "LOADED [] COMPILED [] EXIT 0"

@@ -50,6 +50,15 @@ def plain(kernel: F, **instead: Callable[..., Any]) -> F:
     return cast(F, FunctionType(function.__code__, {**function.__globals__, **instead}) if instead else function)
 
 
+@functools.cache
+def plain_throughout(kernel: F) -> F:
+    """The kernel as Python runs it, with all kernels that it calls by their names, and those that these call."""
+    function = getattr(kernel, "py_func", kernel)
+    names = function.__globals__
+    called = {n: plain_throughout(names[n]) for n in function.__code__.co_names if hasattr(names.get(n), "py_func")}
+    return plain(kernel, **called)
+
+
 _COMPILING = threading.RLock()  # kernels call one another, so they share one lock
 
 

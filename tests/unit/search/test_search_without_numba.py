@@ -33,7 +33,7 @@ def test_entries_are_ordered_and_added_up_alike(seed: int, monkeypatch: pytest.M
     gid, n, cells, values, counts = drawn(seed)
     found = []
     for compiled in (True, False):
-        monkeypatch.setattr(entries, "HAVE_NUMBA", compiled)
+        monkeypatch.setattr(entries, "is_compiled", lambda _, compiled=compiled: compiled)
         monkeypatch.setattr(entries, "_order_entries", plain(entries._order_entries))
         monkeypatch.setattr(entries, "_merge_entries", plain(entries._merge_entries))
         pointer, order = np.zeros(n + 2, dtype=np.int64), np.empty(len(cells), dtype=np.int32)
@@ -52,6 +52,11 @@ def test_requirements_are_decided_alike(kind: int, monkeypatch: pytest.MonkeyPat
         for first in tried(kind, seed):
             plainly = decided(kind, first, seed, monkeypatch, compiled=True)
             assert decided(kind, first, seed, monkeypatch, compiled=False) == plainly
+            passed = [[not f and not w for f, w in zip(*plainly[:2], strict=True)]]
+            for compiled in (True, False):
+                failed, weak, _ = decided(kind, first, seed, monkeypatch, compiled=compiled, bound=False)
+                passed.append([not f and not w for f, w in zip(failed, weak, strict=True)])
+            assert passed[0] == passed[1] == passed[2]
             verdicts |= set(plainly[0]) if kind == DISTINCT else set(plainly[1])
     assert verdicts == {True, False}
 
@@ -62,7 +67,9 @@ def tried(kind: int, seed: int) -> list[float]:
     return [LEAST[kind][0], LEAST[kind][0] * 0.9, LEAST[kind][0] * 1.2] if kind != DISTINCT else [2.0, 3.0, 4.0]
 
 
-def decided(kind: int, first: float, seed: int, monkeypatch: pytest.MonkeyPatch, *, compiled: bool) -> tuple[Any, ...]:
+def decided(
+    kind: int, first: float, seed: int, monkeypatch: pytest.MonkeyPatch, *, compiled: bool, bound: bool = True
+) -> tuple[Any, ...]:
     gid, n, cells, values, counts = drawn(seed)
     if kind == DISTINCT:
         values = np.where(cells % 3 > 0, 0, values).astype(np.int32)
@@ -76,12 +83,12 @@ def decided(kind: int, first: float, seed: int, monkeypatch: pytest.MonkeyPatch,
         groups, n_groups, mass = groups[1:], n_groups[1:], mass[1:]
     failed, weak, removal = np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64)
     failed[n - 1] = True
-    monkeypatch.setattr(entries, "HAVE_NUMBA", compiled)
-    monkeypatch.setattr(sensitive_values, "HAVE_NUMBA", compiled)
+    for module in (entries, sensitive_values):
+        monkeypatch.setattr(module, "is_compiled", lambda _: compiled)
     second = LEAST.get(kind, (0.0, 0.0))[1]
     limits = np.full(N_VALUES, 0.3 + first / 20 if kind == CAP else 0.4)
     given = (share, kind, first, second, limits, groups, n_groups, mass)
-    sensitive_values.check_values(pointer, order, values, counts, *given, 0, failed, weak, removal)
+    sensitive_values.check_values(pointer, order, values, counts, *given, 0, failed, weak, removal if bound else None)
     return failed.tolist(), weak.tolist(), removal.tolist()
 
 

@@ -144,7 +144,7 @@ class Evaluator:
 
     def passing(self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]) -> Flags:
         """Which groups of cells meet every class requirement."""
-        failed, weak, _ = self._decide(source, gid, sums)
+        failed, weak, _ = self._decide(source, gid, sums, bound=False)
         good: Flags = ~failed & ~weak & (sums[0] > 0)
         return good
 
@@ -176,9 +176,9 @@ class Evaluator:
             sums[at] = overlap.members(source.reps, gid, sums[at], source.measures[at])
 
     def _decide(
-        self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]
+        self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64], *, bound: bool = True
     ) -> tuple[Flags, Flags, npt.NDArray[np.int64]]:
-        """Groups that fail a *merge* requirement, those that fail only others, and the bound on what those lose."""
+        """Groups that fail a *merge* requirement, those that fail only others, and the bound on what those lose, if wanted."""
         p, c, n = self.problem, self.checks, sums.shape[1]
         failed = sums[p.members_at] < c.least
         if c.least_population:
@@ -193,7 +193,7 @@ class Evaluator:
             for k in sensitive.checks:
                 check_values(
                     pointer, order, values, counts, sensitive.share, k.kind, k.first, k.second, k.limits,
-                    k.groups, k.n_groups, k.mass, c.least, failed, weak, removal,
+                    k.groups, k.n_groups, k.mass, c.least, failed, weak, removal if bound else None,
                 )  # fmt: skip
         weak &= ~failed
         return failed, weak, removal

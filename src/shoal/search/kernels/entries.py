@@ -7,17 +7,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.group import compiled_pays
 from shoal.kernels.jit import HAVE_NUMBA, lean_njit, njit, up_to
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 
 
+CALL = 1000
+"""Rows that a loop could pass over in the time of one call of the numpy functions for a few entries."""
+
+
+def is_compiled(entries: int) -> bool:
+    """Whether loops over so many entries run compiled: numba is loaded already, or would have saved the time of loading it."""
+    return HAVE_NUMBA and compiled_pays(CALL + entries)
+
+
 def order_entries(gid: Codes, n_groups: int, cells: Codes, pointer: Ints, order: Codes) -> None:
     """Sort the entries by group, keeping their order: those of group g are ``order[pointer[g]:pointer[g + 1]]``."""
     if len(pointer) < n_groups + 2 or len(order) < len(cells):  # compiled loops would write behind the end
         raise ValueError
-    if HAVE_NUMBA:
+    if is_compiled(len(cells)):
         _order_entries(gid, n_groups, cells, pointer, order)
         return
     groups = gid[cells]
@@ -30,7 +40,7 @@ def merge_entries(
     pointer: Ints, order: Codes, n_groups: int, values: Codes, counts: Ints, n_values: int
 ) -> tuple[Codes, Codes, Ints]:
     """The entries of the groups themselves: (group, value, count), sorted by group, values as they first occur in it."""
-    if HAVE_NUMBA:
+    if is_compiled(len(values)):
         return _merge_entries(pointer, order, n_groups, values, counts, n_values)
     groups = np.repeat(np.arange(n_groups, dtype=np.int64), np.diff(pointer[: n_groups + 1]))
     _, first, inverse = np.unique(groups * n_values + values[order], return_index=True, return_inverse=True)

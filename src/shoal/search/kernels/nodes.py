@@ -98,7 +98,12 @@ BLOCK = 1 << 22
 
 
 class GroupValues:
-    """The counts of a sensitive column by group: entries (group, value, count), each pair once, sorted by group."""
+    """The counts of a sensitive column by group: entries (group, value, count), each pair once, sorted by group.
+
+    Each method gives the groups that pass beyond doubt; with a negative ``margin``, those that may pass.
+    """
+
+    margin = MARGIN
 
     def __init__(self, group: Codes, value: Codes, count: Ints, n_groups: int) -> None:
         self.group, self.value, self.count, self.n = group, value, count.astype(np.float64), n_groups
@@ -113,7 +118,7 @@ class GroupValues:
     def entropy(self, least: float) -> Flags:
         """exp(H) is at least ``least``."""
         entropy = -np.bincount(self.group, weights=self.share * np.log(self.share), minlength=self.n)
-        return np.exp(entropy) >= least * (1 + MARGIN)
+        return np.exp(entropy) >= least * (1 + self.margin)
 
     def recursive(self, c: float, depth: int) -> Flags:
         """r₁ < c (r_l + … + r_m), where r are the counts in descending order and l is ``depth``."""
@@ -122,15 +127,15 @@ class GroupValues:
         rank = np.arange(len(order)) - (np.cumsum(self.distinct) - self.distinct)[self.group]
         largest = np.bincount(self.group, weights=np.where(rank == 0, counts, 0), minlength=self.n)
         tail = np.bincount(self.group, weights=np.where(rank >= depth - 1, counts, 0), minlength=self.n)
-        return (self.distinct >= depth) & (c * tail - largest > MARGIN * self.size)
+        return (self.distinct >= depth) & (c * tail - largest > self.margin * self.size)
 
     def capped(self, limits: Floats) -> Flags:
         """No value has a share above its limit."""
-        return self._none(self.share > limits[self.value] - MARGIN)
+        return self._none(self.share > limits[self.value] - self.margin)
 
     def in_band(self, table: Floats, delta: float) -> Flags:
         """Every value occurs, and |ln(p/q)| < δ for its share p here and q in the table."""
-        outside = np.abs(np.log(self.share / table[self.value])) >= delta - MARGIN
+        outside = np.abs(np.log(self.share / table[self.value])) >= delta - self.margin
         return np.asarray(self._none(outside) & (self.distinct == len(table)))
 
     def close_by_levels(self, t: float, groups: Codes, n_groups: Ints, mass: Floats) -> Flags:
@@ -142,7 +147,7 @@ class GroupValues:
             own, q = keys // wide, mass[level, keys % wide]
             present = np.bincount(own, weights=np.maximum(q - held, 0) - q, minlength=self.n)
             far += mass[level, :wide].sum() + present
-        return far / max(1, len(groups)) <= t - MARGIN
+        return far / max(1, len(groups)) <= t - self.margin
 
     def close_in_order(self, t: float, mass: Floats) -> Flags:
         """Σ_i |P(≤ i) − Q(≤ i)| / (m − 1) is at most t."""
@@ -156,5 +161,5 @@ class GroupValues:
             held = np.zeros((high - low, n_values))
             held[self.group[a:b] - low, self.value[a:b]] = self.share[a:b]
             far = np.abs(np.cumsum(held, axis=1) - table).sum(axis=1) / max(1, n_values - 1)
-            fine[low:high] = far <= t - MARGIN
+            fine[low:high] = far <= t - self.margin
         return fine

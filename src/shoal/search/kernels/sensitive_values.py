@@ -16,9 +16,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.jit import HAVE_NUMBA, njit
-from shoal.search.kernels.entries import merge_entries
-from shoal.search.kernels.nodes import GroupValues
+from shoal.kernels.jit import njit, plain_throughout
+from shoal.search.kernels.entries import is_compiled, merge_entries
+from shoal.search.kernels.nodes import MARGIN, GroupValues
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -210,26 +210,34 @@ def _add_up(pointer: Ints, order: Codes, values: Codes, counts: Ints, g: int, to
 
 def check_values(
     pointer: Ints, order: Codes, values: Codes, counts: Ints, share: Floats, kind: int, first: float, second: float,
-    limits: Floats, groups: Codes, n_groups: Ints, mass: Floats, least: int, failed: Flags, weak: Flags, removal: Ints,
+    limits: Floats, groups: Codes, n_groups: Ints, mass: Floats, least: int, failed: Flags, weak: Flags, removal: Ints | None,
 ) -> None:  # fmt: skip
     """Decide one requirement for each group that has not failed yet.
 
     ``failed`` is set where a requirement of law *merge* fails; ``weak`` and ``removal`` where one of law *union* does. A group of
-    which fewer than the ``least`` members of a class can be kept has failed too: every finer node loses all of it.
+    which fewer than the ``least`` members of a class can be kept has failed too: every finer node loses all of it. Without
+    ``removal`` nothing is bounded: a group that misses the requirement is ``failed`` or ``weak``.
     """
-    left = failed
-    if not HAVE_NUMBA:
-        held = GroupValues(*merge_entries(pointer, order, len(failed), values, counts, len(share)), len(failed))
-        if kind == DISTINCT:
-            failed |= (held.distinct > 0) & (held.distinct < first)
-            return
-        clear = _clear(held, share, kind, first, second, limits, groups, n_groups, mass)
-        left = failed | clear
-    _check_values(
-        pointer, order, values, counts, share, kind, first, second, limits, groups, n_groups, mass, least, left, weak, removal
-    )  # fmt: skip
-    if left is not failed:
-        failed |= left & ~clear
+    bound = np.zeros(len(failed), dtype=np.int64) if removal is None else removal
+    given = (share, kind, first, second, limits, groups, n_groups, mass)
+    if is_compiled(len(values)):
+        _check_values(pointer, order, values, counts, *given, least, failed, weak, bound)
+        return
+    held = GroupValues(*merge_entries(pointer, order, len(failed), values, counts, len(share)), len(failed))
+    if kind == DISTINCT:
+        failed |= (held.distinct > 0) & (held.distinct < first)
+        return
+    some = ~failed & (held.distinct > 0)
+    doubt = some & ~_clear(held, *given)
+    if removal is None and doubt.any():
+        held.margin = -MARGIN
+        may_pass = _clear(held, *given)
+        failed |= doubt & ~may_pass
+        doubt &= may_pass
+    if doubt.any():
+        rest = ~doubt
+        plain_throughout(_check_values)(pointer, order, values, counts, *given, least, rest, weak, bound)
+        failed |= doubt & rest
 
 
 def _clear(

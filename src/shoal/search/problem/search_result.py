@@ -80,6 +80,7 @@ class SearchResult:
         """The published class tuples that stay: a pyarrow table of labels, one row per class, null where missing."""
         import pyarrow as pa
 
+        from shoal.kernels.arrow import from_texts
         from shoal.kernels.text import canonical_text
 
         assert self.counts is not None
@@ -93,7 +94,7 @@ class SearchResult:
             top = h.levels[level].labels[0] if joins_missing(h, level) else None
             label = [h.levels[level].labels[h.levels[level].groups[h.position[t]]] if t in h.position else None for t in texts]
             label.append(top)
-            arrays.append(pa.array([label[c] for c in self.counts.codes[j][rows]], pa.string()))
+            arrays.append(from_texts([label[c] for c in self.counts.codes[j][rows]]))
         return pa.table(arrays, names=list(self.counts.columns))
 
 
