@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from types import SimpleNamespace as Some
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from shoal.errors import TamperError, UsageError
@@ -13,6 +17,8 @@ from shoal.model import requirement as req
 from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, Inside, alike, as_number, judge, recursive_levels, value_order
 from shoal.release.proof.trees import Tree
+
+recounting = importlib.import_module("shoal.release.proof.recount")
 
 
 @pytest.mark.parametrize(
@@ -194,3 +200,80 @@ def test_other_orders_are_refused(tmp_path, orders):
     (tmp_path / trees.NAME).write_text(json.dumps({"orders": orders}))
     with pytest.raises(TamperError, match="not as Shoal wrote it"):
         trees.read_orders(tmp_path / trees.NAME)
+
+
+# --- counting again --------------------------------------------------------------------------------------------------------
+
+
+def batch(*values):
+    return pa.record_batch({"x": pa.array(values)})
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"), [((2, 1, 1, 3, 1, 1, 1), [4, 4, 2]), ((5, 1), [5, 1]), ((4, 4), [4, 4]), ((1, 1, 1, 1), [4]), ((), [])]
+)
+@pytest.mark.parametrize("limit", ["LONG", "LARGE"])
+def test_short_batches_are_put_together_and_no_row_is_lost(monkeypatch, sizes, expected, limit):
+    monkeypatch.setattr(recounting, "LONG", 4 if limit == "LONG" else 10**6)
+    monkeypatch.setattr(recounting, "LARGE", 32 if limit == "LARGE" else 10**9)  # four numbers of eight bytes
+    rows = iter(range(100))
+    batches = [batch(*[next(rows) for _ in range(n)]) for n in sizes]
+    longer = list(recounting._longer(batches))
+    assert [b.num_rows for b in longer] == expected
+    assert [v for b in longer for v in b.column(0).to_pylist()] == list(range(sum(sizes)))
+
+
+@pytest.mark.parametrize("values", [[1.5, None, 1.5, math.nan, 2.5], ["a", None, "a", None, "b"], [7, None, 7, None, 8]])
+@pytest.mark.parametrize(("start", "length"), [(0, 5), (0, 2), (1, 1), (1, 3), (2, 3), (4, 1), (0, 0)])
+def test_codes_of_a_part_of_an_array(values, start, length):
+    part = recounting._Column().encode(pa.array(values).slice(start, length)).tolist()
+    missing = [v is None or v != v for v in values][start : start + length]
+    assert [code == 0 for code in part] == missing
+    there = {str(v) for v, gone in zip(values[start : start + length], missing, strict=True) if not gone}
+    assert len(set(part)) == len(there) + any(missing)
+
+
+def test_cells_of_an_array_without_bits():
+    assert [recounting._missing(pa.nulls(n)).tolist() for n in (0, 1, 2)] == [[], [True], [True, True]]
+    assert recounting._missing(pa.array([1, 2])).tolist() == [False, False]
+    assert recounting._missing(pa.array([None, 2, None, 3]).slice(1, 2)).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("top", [1, 2**16, 2**31 - 1, 2**40])
+def test_groups_of_numbers_of_any_size(top):
+    """Three columns of up to 2⁴⁰ would be 2¹²⁰ combinations: they are ranked before they no longer fit."""
+    columns = [np.array([0, top, 0, top, 0, top]), np.array([0, top, 0, 0, top, top]), np.array([0, 0, 0, top, top, 0])]
+    number, first = recounting.number_groups(columns)
+    rows = list(zip(*(c.tolist() for c in columns), strict=True))
+    assert len(first) == len(set(rows)) == 4
+    assert all((number[i] == number[j]) == (rows[i] == rows[j]) for i in range(6) for j in range(6))
+    assert [rows[f] for f in first] == [rows[number.tolist().index(n)] for n in range(4)]
+
+
+def test_texts_of_a_csv_file_with_few_values_are_kept(monkeypatch, tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text("a,b\nx,1\nx,2\n,3\ny,4\n")
+    monkeypatch.setattr(recounting, "FEW_VALUES", 3)  # two texts and the missing one
+    columns = recounting.FileColumns(file)
+    columns.of(["a", "b"])
+    assert columns.texts("a") == {"x": 2, "y": 1, None: 1}
+    assert columns.texts("b") is None
+    assert columns.texts("c") is None
+    table = pa.table({"a": ["x", "y"]})
+    pq.write_table(table, tmp_path / "data.parquet")
+    for source in (tmp_path / "data.parquet", Some(scan=lambda names: iter(table.select(names).to_batches()))):
+        others = recounting.FileColumns(source)
+        others.of(["a"])
+        assert others.texts("a") is None
+        assert others.table(["a"]).column("a").to_pylist() == ["x", "y"]
+
+
+def test_each_sensitive_column_is_counted_by_itself_and_by_people(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text("q,a,b,id\n1,x,u,1\n1,x,u,1\n1,y,v,2\n2,x,w,3\n2,y,w,4\n2,z,w,5\n")
+    by_rows, by_people = recounting.recount(file, ["q"], ["a", "b"]), recounting.recount(file, ["q"], ["a", "b"], unit="id")
+    assert (by_rows.sensitive["a"].alpha, by_people.sensitive["a"].alpha) == (pytest.approx(2 / 3), pytest.approx(1 / 2))
+    assert (by_rows.sensitive["b"].distinct, by_rows.sensitive["a"].distinct) == (1, 2)
+    for facts, unit in ((by_rows, None), (by_people, "id")):
+        for name in ("a", "b"):
+            assert facts.sensitive[name] == recounting.recount(file, ["q"], [name], unit=unit).sensitive[name]
