@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import random
+from collections import Counter
 from types import SimpleNamespace as Some
 
 import numpy as np
@@ -277,3 +279,78 @@ def test_each_sensitive_column_is_counted_by_itself_and_by_people(tmp_path):
     for facts, unit in ((by_rows, None), (by_people, "id")):
         for name in ("a", "b"):
             assert facts.sensitive[name] == recounting.recount(file, ["q"], [name], unit=unit).sensitive[name]
+
+
+def by_definition(rows, tree, levels):
+    """What is counted inside classes, straight from the definitions; rows are class, value and person."""
+    pairs = Counter((c, v) for c, v, _ in set(rows)) if rows[0][2] else Counter((c, v) for c, v, _ in rows)
+    classes, values = sorted({c for c, _ in pairs}), sorted({v for _, v in pairs})
+    everybody = sum(pairs.values())
+    q = {v: sum(pairs[c, v] for c in classes) / everybody for v in values}
+    out = {name: [] for name in ("distinct", "entropy", "equal", "ordered", "tree", "alpha", "delta", "gain", "enhanced")}
+    ratios = {level: [] for level in levels}
+    for c in classes:
+        size = sum(pairs[c, v] for v in values)
+        p = {v: pairs[c, v] / size for v in values}
+        there = [v for v in values if p[v]]
+        out["distinct"].append(len(there))
+        out["entropy"].append(math.exp(-sum(p[v] * math.log(p[v]) for v in there)))
+        out["equal"].append(sum(abs(p[v] - q[v]) for v in values) / 2)
+        steps = [abs(sum(p[w] - q[w] for w in values[: i + 1])) for i in range(len(values) - 1)]
+        out["ordered"].append(sum(steps) / (len(values) - 1) if len(values) > 1 else 0.0)
+        nodes = {}
+        for v in values:
+            for level, node in enumerate((v, *tree.groups[v])):
+                nodes[level, node] = nodes.get((level, node), 0.0) + p[v] - q[v]
+        out["tree"].append(sum(map(abs, nodes.values())) / (2 * tree.height))
+        out["alpha"].append(max(p.values()))
+        out["delta"].append(max(abs(math.log(p[v] / q[v])) for v in values) if len(there) == len(values) else math.inf)
+        gains = {v: (p[v] - q[v]) / q[v] for v in there}
+        out["gain"].append(max(gains.values()))
+        out["enhanced"].append(math.inf if any(g > -math.log(q[v]) + 1e-9 for v, g in gains.items()) else max(gains.values()))
+        counts = sorted((pairs[c, v] for v in there), reverse=True)
+        for level in levels:
+            ratios[level].append(counts[0] / tail if (tail := sum(counts[level - 1 :])) else None)
+    least = {name: min(found) if name in ("distinct", "entropy") else max(found) for name, found in out.items()}
+    return least, {level: None if None in found else max(found) for level, found in ratios.items()}
+
+
+@pytest.mark.parametrize("by_people", [False, True])
+@pytest.mark.parametrize("seed", range(15))
+def test_a_file_gives_the_numbers_of_the_definitions(seed, by_people, tmp_path):
+    r = random.Random(seed)
+    classes, values, n = r.randint(1, 4), "abcde"[: r.choice([1, 2, 3, 5])], r.randint(3, 60)
+    rows = [(str(r.randrange(classes)), r.choice(values), str(r.randrange(n // 2 + 1)) if by_people else "") for _ in range(n)]
+    if seed % 3 == 0:  # every value in every class
+        rows += [(str(c), v, str(n + i) if by_people else "") for c in range(classes) for i, v in enumerate(values * 4)]
+    file = tmp_path / "data.csv"
+    file.write_text("q,a,id\n" + "".join(f"{c},{v},{i}\n" for c, v, i in rows))
+    tree = Tree(3, {v: (i // 2, i // 4) for i, v in enumerate("abcde")})
+    unit = "id" if by_people else None
+    facts = recounting.recount(file, ["q"], ["a"], unit=unit, recursive={"a": [1, 2, 3]}, trees={"a": tree})
+    found, (wanted, ratios) = facts.sensitive["a"], by_definition(rows, tree, [1, 2, 3])
+    got = (found.distinct, found.entropy, found.equal, found.ordered, found.hierarchical, found.alpha, found.delta, found.beta)
+    names = ("distinct", "entropy", "equal", "ordered", "tree", "alpha", "delta", "gain")
+    assert got == tuple(pytest.approx(wanted[name], abs=1e-12) for name in names)
+    assert found.enhanced_beta == pytest.approx(wanted["enhanced"], abs=1e-12)
+    assert dict(found.recursive) == {level: ratio and pytest.approx(ratio) for level, ratio in ratios.items()}
+    members = {c: len({i for d, _, i in rows if d == c}) if by_people else sum(d == c for d, *_ in rows) for c, *_ in rows}
+    assert (facts.records, facts.classes, facts.k) == (len(rows), len(members), min(members.values()))
+    assert dict(facts.sizes) == Counter(members.values())
+    if by_people:
+        smallest = {i: min(members[c] for c, _, j in rows if j == i) for *_, i in rows}
+        profiles = Counter(tuple(sorted(Counter(c for c, _, j in rows if j == i).items())) for i in smallest)
+        assert (facts.people, dict(facts.smallest)) == (len(smallest), Counter(smallest.values()))
+        assert (facts.linked_k, facts.unique) == (min(profiles.values()), sum(n == 1 for n in smallest.values()))
+
+
+@pytest.mark.parametrize(("more", "bounded"), [(425, True), (575, False)])
+def test_the_gain_that_enhanced_beta_allows_has_a_tolerance(more, bounded):
+    """Two values of half each: either may gain −ln ½ and one part in a billion; here 0.85 and 1.15 of such parts more."""
+    n = 10**12
+    inside = round(n * (1 + math.log(2)) / 2) + more
+    groups, column = recounting._Groups(), recounting._Column()
+    groups.keys = [np.array([0, 0, 1, 1]), np.array([1, 2, 1, 2])]
+    groups.counts = np.array([inside, n - inside, n - inside, inside])
+    column.code = {None: 0, "x": 1, "y": 2}
+    assert math.isfinite(recounting._inside(groups, 1, column, (), None, ()).enhanced_beta) is bounded
