@@ -111,3 +111,8 @@ def test_a_share_lies_between_nothing_and_all(wrong):
     with pytest.raises(UsageError, match="between 0 and 1"):
         check_share(0.0, "t", above_zero=True)
     assert check_share(0.001, "t", above_zero=True) is None
+
+
+def test_the_figure_that_a_requirement_limits():
+    figures = [r.figure_name for r in (req.K(5), req.MaxRisk(0.2, "journalist"), req.AverageRisk(0.1))]
+    assert figures == ["k", "risk.journalist.max", "risk.average"]
