@@ -412,7 +412,7 @@ def inspect(
 def _decode(table: Any) -> Any:
     """A table with the values in the place of dictionaries."""
     types = [t.value_type if pa.types.is_dictionary(t) else t for t in table.schema.types]
-    return table.cast(pa.schema(list(zip(table.column_names, types, strict=True))))
+    return table if types == table.schema.types else table.cast(pa.schema(list(zip(table.column_names, types, strict=True))))
 
 
 def _with_class(made: ColumnFinding, classed: Classed | None) -> ColumnFinding:

@@ -369,9 +369,17 @@ def _topic_beside(name: str, label: str) -> Topic | None:
     return topic if own is None and not opaque(name) else own  # "year" is harmless until its label says "of admission"
 
 
-def _derived(name: str, known: dict[str, Topic]) -> Topic | None:
+@cache
+def _relatives() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Words and letters before and behind a name that derive a column from the one with that name."""
     relatives = sorted(word_set(NAMES, "relative"))
-    before = [*relatives, *sorted(word_set(NAMES, "computed: before"))]
-    behind = [*relatives, *sorted(word_set(NAMES, "computed: behind"))]
+    before, behind = (sorted(word_set(NAMES, f"computed: {where}")) for where in ("before", "behind"))
+    return (*relatives, *before), (*relatives, *behind)
+
+
+def _derived(name: str, known: dict[str, Topic]) -> Topic | None:
+    before, behind = _relatives()
+    if not known or not (name.startswith(before) or name.endswith(behind)):
+        return None
     rests = [name.removeprefix(word) for word in before] + [name.removesuffix(word) for word in behind]
     return next((known[whole] for rest in rests if rest != name and (whole := rest.strip("_. ")) in known), None)

@@ -5,16 +5,17 @@ Each vocabulary is a pattern over folded text; a column speaks of it where at le
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from string import ascii_lowercase
 
 from shoal.find.dates import CACHED
 from shoal.find.finding import Evidence
 from shoal.find.identifiers import spread
-from shoal.find.vocabulary import folded, word_pattern, word_set
+from shoal.find.vocabulary import beginnings, folded, word_pattern, word_set
 from shoal.kernels.text import Pattern
 
 SHARE, FEW_CODES = 0.6, 20
@@ -37,6 +38,8 @@ class Vocabulary:
     """What a tenth of the values must hold, where plain numbers have the form too."""
     letters: int = 1
     """Different first signs that the values must have, where a running number behind one letter has the form too."""
+    section: str = ""
+    """The section of words; empty for codes."""
 
 
 _DISEASES, _ICD_10 = "codes of diseases (ICD-10)", r"[a-tv-z]\d{2}(\.?[0-9a-z]{1,4})?"
@@ -84,7 +87,8 @@ CODES: tuple[Vocabulary, ...] = (
 
 
 def _words(topic: str, what: str, confidence: float, *, most: int = 10**9, least: int = 2, section: str = "") -> Vocabulary:
-    return Vocabulary(topic, what, Pattern(word_pattern("values", section or topic)), confidence, most, least)
+    pattern = Pattern(word_pattern("values", section or topic))
+    return Vocabulary(topic, what, pattern, confidence, most, least, section=section or topic)
 
 
 VOCABULARIES: tuple[Vocabulary, ...] = (
@@ -143,9 +147,36 @@ _ALL = (*VOCABULARIES, *CODES)
 @lru_cache(maxsize=CACHED)
 def _fitting(text: str) -> tuple[int, ...]:
     """The places of the vocabularies that a folded text speaks in; codes are whole texts."""
-    words = (i for i, v in enumerate(VOCABULARIES) if v.pattern.match(text))
+    words = (i for i in _possible(text) if VOCABULARIES[i].pattern.match(text))
     codes = (i for i, v in enumerate(CODES, len(VOCABULARIES)) if v.pattern.fullmatch(text))
     return (*words, *codes)
+
+
+_WORD_START = re.compile(r"\b\w")
+
+
+@cache
+def _first_words() -> tuple[dict[str, set[int]], dict[str, set[int]]]:
+    """Whole texts, and words with which entries begin, with the places of their vocabularies."""
+    whole: dict[str, set[int]] = {}
+    first: dict[str, set[int]] = {}
+    for i, vocabulary in enumerate(VOCABULARIES):
+        for index, entries in zip((whole, first), beginnings("values", vocabulary.section), strict=True):
+            for entry in entries:
+                index.setdefault(entry, set()).add(i)
+    return whole, first
+
+
+def _possible(text: str) -> list[int]:
+    """Vocabularies of which a text has the beginning of an entry: the patterns of the others need not be compiled.
+
+    >>> [VOCABULARIES[i].topic for i in _possible("never-married")]
+    ['marital']
+    """
+    whole, first = _first_words()
+    longest = max(map(len, first))
+    parts = (text[at.start() : at.start() + n] for at in _WORD_START.finditer(text) for n in range(1, longest + 1))
+    return sorted(whole.get(text, set()).union(*(first[part] for part in parts if part in first)))
 
 
 _EMPTY_WORDS = word_set("values", "other")

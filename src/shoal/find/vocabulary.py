@@ -58,7 +58,8 @@ def sections(name: str) -> dict[str, list[str]]:
     """
     out: dict[str, list[str]] = {}
     lines: list[str] = []
-    for line in folded("\n".join(file.read_text(encoding="utf-8") for file in _files().get(f"{name}.txt", ()))).split("\n"):
+    for line in "\n".join(file.read_text(encoding="utf-8") for file in _files().get(f"{name}.txt", ())).split("\n"):
+        line = line if line.isascii() and line.islower() else folded(line)
         if line[:1] == "[" and line[-1] == "]":
             lines = out.setdefault(line[1:-1], [])
         elif line and line[:2] != "# ":
@@ -128,6 +129,18 @@ def word_pattern(name: str, section: str) -> str:
     inside = [_inside(text) for text in entries if text[0] != "="]
     ways = ([rf"(?:{'|'.join(whole)})\Z"] if whole else []) + ([rf".*\b(?:{'|'.join(inside)})"] if inside else [])
     return "|".join(ways)
+
+
+def beginnings(name: str, section: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The whole texts of a section, and the first words of its other entries: a text without any cannot fit ``word_pattern``.
+
+    >>> whole, first = beginnings("values", "marital")
+    >>> "ankling" in whole, "divorced" in first
+    (True, True)
+    """
+    entries = texts(name, section)
+    first = {text.split()[0].removesuffix("*") for text in entries if text[0] != "="}
+    return frozenset(text[1:] for text in entries if text[0] == "="), frozenset(first)
 
 
 def _inside(text: str) -> str:

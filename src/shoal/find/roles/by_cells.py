@@ -108,10 +108,10 @@ def _numbers(view: ColumnView, decision: Decision) -> str:
     if facts.whole and facts.distinct >= LIFE and FIRST_YEAR <= low <= high <= LAST_YEAR:
         return "its values may be years of birth"
     own = facts.whole and facts.distinct >= max(FEWEST_ROWS, OWN_NUMBERS * facts.filled) and low >= SHORTEST_OWN
-    money = decision.topic in MONEY or amounts(facts) or rounded(facts)
-    if own and not money and not coded(facts, facts.values) and numbering(facts, several=view.several):
-        return "every row has a number of its own, as people have"
-    return ""
+    if not own or decision.topic in MONEY or amounts(facts) or rounded(facts):
+        return ""
+    numbered = not coded(facts, facts.values) and numbering(facts, several=view.several)
+    return "every row has a number of its own, as people have" if numbered else ""
 
 
 MONEY = ("income", "spending", "credit")

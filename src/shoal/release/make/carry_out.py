@@ -27,7 +27,7 @@ from shoal.release.make import recode as delta
 from shoal.release.make.attacks import Early, early_attacks, run_attacks
 from shoal.release.make.certify import Certified, certify, input_hash, published_plan, run_analyses
 from shoal.release.make.count_again import Counted, alongside, count_again, count_people, require_same, trees_of
-from shoal.release.make.known_columns import count_known, known_share
+from shoal.release.make.known_columns import count_known, known_share, name_worst
 from shoal.release.make.private_file import objections
 from shoal.release.make.recode import ByEngine, by_engine, ending, published_unit, recode
 from shoal.release.make.value_links import check_links, linked_dates, links_of
@@ -115,13 +115,18 @@ def carry_out(
     share = 0.0 if limited is None else 1.0 if limited.rate is None else limited.rate
     linked = (*([limited] if limited else []), *linked_dates(prepared, decision, data))
     given: dict[tuple[str, ...], float | None] = {("linkage",): share}
+    known = None
     if any(isinstance(r, KnownColumns) for r in prepared.policy.requirements):
-        given["known_columns",] = known_share(prepared, decision, count_known(prepared, decision, columns, seen))
+        known = count_known(prepared, decision, columns, seen)
+        given["known_columns",] = known_share(prepared, decision, known)
     decision = replace(decision, given={**decision.given, **given})
     made = _Written(data, done, seen, linked, columns)
     both = seen is None and done.records_out >= BOTH_CORES and prepared.table.memory is None
     with alongside(lambda: early_attacks(prepared, decision, links), at_once=both) as early:
-        return _prove(prepared, decision, output, stage, progress, signer, made, early)
+        try:
+            return _prove(prepared, decision, output, stage, progress, signer, made, early)
+        except VerificationError as error:
+            raise name_worst(error, known, prepared.quasi) from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,12 @@ Keeps    quasi-identifiers count as published; columns that a step changes do no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from shoal.disk.atomic import scratch
+from shoal.errors import VerificationError
 from shoal.measures.subsets.column_sets import KnownColumns, known_columns
 from shoal.model.certificate.parts import Known
 from shoal.release.make.recode import ByEngine, by_engine, published_unit, recode, remove_passing
@@ -50,6 +51,17 @@ def known_part(counted: KnownColumns) -> Known:
     return Known(worst if number else (), number, counted.people, counted.all_columns, names, counted.left_out)
 
 
+def name_worst(error: VerificationError, known: Known | None, quasi: Sequence[str]) -> VerificationError:
+    """The refusal with the columns that find most, if known columns find too much, and what to do with them."""
+    missed = any(v.requirement.name == "known_columns" for v in getattr(error, "findings", ()))
+    free = [f"'{c}'" for c in known.columns if c not in quasi] if known is not None else []
+    if not missed or known is None or not free:
+        return error
+    worst = ", ".join(f"'{c}'" for c in known.columns)
+    error.hint = f"{worst} find {100 * known.share:.0f} %: move {' or '.join(free)} to direct and run again. {error.hint}"
+    return error
+
+
 def count_sets(file: FileColumns, names: Sequence[str], unit: str | None) -> KnownColumns:
     """Whom sets of the columns of a file find: people by the column ``unit``; records without such a column."""
     codes = file.of([*names, unit] if unit else names)
@@ -61,11 +73,16 @@ def _limits(prepared: Prepared) -> list[float]:
 
 
 def _counted_sets(
-    prepared: Prepared, decision: Decision, file: FileColumns, seen: ByEngine | None, unit: str | None
+    prepared: Prepared,
+    decision: Decision,
+    file: FileColumns,
+    seen: ByEngine | None,
+    unit: str | None,
+    without: Collection[str] = (),
 ) -> KnownColumns | None:
     policy, steps = prepared.policy, decision.plan.for_column
     others = {*policy.sensitive, *policy.insensitive, policy.weight}
-    kept = [c for c in prepared.schema.names if c in others and all(isinstance(s, Keep) for s in steps(c))]
+    kept = [c for c in prepared.schema.names if c in others and c not in without and all(isinstance(s, Keep) for s in steps(c))]
     names, records = [*prepared.quasi, *kept], int(decision.released.n_records)
     if seen is not None or not records or records > MOST_KNOWN or too_much(prepared, records, len(names)):
         return None
@@ -78,16 +95,16 @@ def finds_few(prepared: Prepared, decision: Decision) -> bool:
     return not limits or all(c.share(c.worst()[1]) <= min(limits) for c in _counted_before(prepared, decision).values())
 
 
-def _counted_before(prepared: Prepared, decision: Decision) -> dict[str, KnownColumns]:
+def _counted_before(prepared: Prepared, decision: Decision, without: Collection[str] = ()) -> dict[str, KnownColumns]:
     """What a few columns find in the data that this decision would write: "people", where there is a column for them, and
-    "records" where that is not published. Nothing if it was not counted."""
+    "records" where that is not published; ``without`` these columns. Nothing if it was not counted."""
     unit = prepared.policy.unit
     units: dict[str, str | None] = {"people": unit} if unit else {}
     units |= {} if published_unit(prepared, decision.plan) else {"records": None}
     with scratch() as place:
         done = recode(prepared, decision, place / "data.parquet", keep_unit=unit is not None)
         seen, file = by_engine(prepared.table, done, prepared.quasi), FileColumns(place / "data.parquet")
-        counted = {who: _counted_sets(prepared, decision, file, seen, one) for who, one in units.items()}
+        counted = {who: _counted_sets(prepared, decision, file, seen, one, without) for who, one in units.items()}
         remove_passing(done, place / "data.parquet")
     return {who: c for who, c in counted.items() if c is not None}
 
@@ -95,19 +112,28 @@ def _counted_before(prepared: Prepared, decision: Decision) -> dict[str, KnownCo
 def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> dict[str, str] | None:
     """Columns to leave out so that no three published ones find more than ``limit`` of people or records, each with a reason.
 
-    Quasi-identifiers stay: together they find nobody. None if it was not counted.
+    Quasi-identifiers stay: together they find nobody. If there are too many sets, the columns that are left are counted again.
+    None if it was not counted.
     """
-    every = _counted_before(prepared, decision)
     out: dict[str, str] = {}
-    for who, counted in every.items():
-        for worst, number in sorted(counted.found.items(), key=lambda s: (-s[1], len(s[0]), s[0])):
-            free = [c for c in worst if c not in prepared.quasi]
-            if counted.share(number) <= limit:
-                break
-            if not free or any(c in out for c in worst):
-                continue
-            column = max(free, key=lambda c: (counted.found[c,], c))
-            others = [f"'{c}'" for c in worst if c != column]
-            beside = f"with {' and '.join(others)} " if others else ""
-            out[column] = f"{beside}it finds {100 * counted.share(number):.0f} % of the {who}"
-    return out if every else None
+    while every := _counted_before(prepared, decision, out):
+        before = len(out)
+        for who, counted in every.items():
+            _leave_out(out, prepared, counted, limit, who)
+        if len(out) == before or not any(counted.left_out for counted in every.values()):
+            return out
+    return None
+
+
+def _leave_out(out: dict[str, str], prepared: Prepared, counted: KnownColumns, limit: float, who: str) -> None:
+    """Add one column of every set that finds more than ``limit``, with the reason."""
+    for worst, number in sorted(counted.found.items(), key=lambda s: (-s[1], len(s[0]), s[0])):
+        free = [c for c in worst if c not in prepared.quasi]
+        if counted.share(number) <= limit:
+            break
+        if not free or any(c in out for c in worst):
+            continue
+        column = max(free, key=lambda c: (counted.found[c,], c))
+        others = [f"'{c}'" for c in worst if c != column]
+        beside = f"with {' and '.join(others)} " if others else ""
+        out[column] = f"{beside}it finds {100 * counted.share(number):.0f} % of the {who}"
