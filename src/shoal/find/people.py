@@ -17,8 +17,10 @@ from shoal.find.vocabulary import alternatives, folded, word_set
 
 GIVEN, FAMILIES = word_set("names", "given"), word_set("names", "family")
 """Frequent given and family names. The lists need not be complete: a column holds names if a good share of its values does."""
-_ENDING = re.compile(rf"[^\W\d_]{{2,}}(?:{alternatives('names', 'family ending')})")
-"""Family names by their ending (Petrauskaitė, Jónsdóttir): no list holds all of them."""
+_ENDINGS = tuple(word_set("names", "family ending"))
+"""Endings of family names (Petrauskaitė, Jónsdóttir): no list holds all of them."""
+BEFORE_ENDING = 2
+"""Letters that stand before the ending at least."""
 SINGLE_SHARE, SINGLE_LEAST = 0.3, 10
 """A column of more than so many values holds names where this share has a known one: lists of names are never complete."""
 FULL_SHARE = 0.4
@@ -127,4 +129,5 @@ def holds_name(value: str) -> bool:
 
 def _family_name(word: str) -> bool:
     """Whether a folded word is a frequent family name, or ends as family names do."""
-    return word in FAMILIES or _ENDING.fullmatch(word) is not None
+    ends = word.endswith(_ENDINGS) and any(word.endswith(e) and len(word) >= len(e) + BEFORE_ENDING for e in _ENDINGS)
+    return word in FAMILIES or ends

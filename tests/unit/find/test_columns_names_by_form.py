@@ -7,6 +7,8 @@ import pytest
 
 from shoal.find import ColumnFacts, find_columns
 from shoal.find.people import initials_share, names_share
+from shoal.find.topics import topic_of
+from shoal.find.value_topics import VOCABULARIES, _possible
 from shoal.model.roles import Role
 
 GIVEN = ("Zyrtas", "Qavda", "Wexil", "Yrsil", "Xandar", "Qestut", "Wytalas", "Zoltva")
@@ -26,6 +28,10 @@ def test_names_are_known_by_their_ending_under_the_word_for_something_sensitive(
     people = [f"{given} {family}" for given in GIVEN for family in FAMILIES]
     assert names_share(people) >= 0.9
     assert role(column("Operatorius", people)) is Role.DIRECT
+
+
+def test_an_ending_is_no_name_without_letters_before_it() -> None:
+    assert (names_share(["Alevna"]), names_share(["Levna"]), names_share(["Evna"])) == (1, 0, 0)
 
 
 def test_words_that_end_like_names_of_places_are_none() -> None:
@@ -70,6 +76,11 @@ def test_an_original_is_no_origin() -> None:
     ],
 )
 def test_headers_of_further_languages_say_their_topic(names: tuple[str, ...], topic: str) -> None:
-    from shoal.find.topics import topic_of
-
     assert {name: found.key if (found := topic_of(name)) else None for name in names} == dict.fromkeys(names, topic)
+
+
+def test_a_pattern_is_asked_only_where_a_text_may_fit_and_misses_none() -> None:
+    for text in ("never-married", "mother: divorced", "atheist", "male", "not male", "retired nurse", "xmale", "Ceuta"):
+        fitting = [i for i, vocabulary in enumerate(VOCABULARIES) if vocabulary.pattern.match(text)]
+        assert set(fitting) <= set(_possible(text))
+    assert _possible("xyzzy") == []
