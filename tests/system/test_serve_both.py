@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import nursery
 from registry_support import AGES, make
 from servers import tools
 from shoal.registry.keep.store import Store
@@ -46,11 +47,10 @@ def both(tmp_path_factory):
     """Base addresses of registry and vault, the process of the registry, and the first process."""
     pytest.importorskip("uvicorn")
     folder = tmp_path_factory.mktemp("both")
-    run = {"cwd": folder, "check": True, "capture_output": True}
-    subprocess.run([*SHOAL, "vault", "key", "--out", "vault.key"], **run)
+    assert nursery.shoal("vault", "key", "--out", "vault.key", folder=folder).returncode == 0
     environment = {**os.environ, "SHOAL_VAULT_KEY": (folder / "vault.key").read_text().strip()}
     people = ["--owner", "Otto", "--auditor", "Udo", "--secrets", "hands", "--domain", "study"]
-    subprocess.run([*SHOAL, "vault", "init", "--vault", "study.vault", *people], env=environment, **run)
+    assert nursery.shoal("vault", "init", "--vault", "study.vault", *people, folder=folder, env=environment).returncode == 0
     store = Store(f"sqlite:///{folder / 'r.db'}")
     store.submit_many([make([600, 500, 400], codes=(f"x/a{i:02d}",), cells=3) for i in range(50)])
     store.submit(make(AGES, cells=95))
@@ -115,8 +115,6 @@ def test_the_key_of_the_vault_is_not_in_the_process_of_the_registry(both):
 
 
 def test_one_port_for_both_is_refused(tmp_path):
-    done = subprocess.run(
-        [*SHOAL, "serve", "--vault", "v", "--port", "9000", "--vault-port", "9000"], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = nursery.shoal("serve", "--vault", "v", "--port", "9000", "--vault-port", "9000", folder=tmp_path)
     assert done.returncode == 2
     assert "a port each" in done.stderr

@@ -190,7 +190,7 @@ def test_schemathesis_finds_no_server_error(sqlite_house: House) -> None:
     for result in schema.get_all_operations():
         operation = result.ok()
         test = hypothesis_settings(
-            max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True
+            max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True
         )(_property(operation, tokens, checks, seen))
         test()
     assert len(seen) >= 16

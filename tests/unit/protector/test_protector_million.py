@@ -18,6 +18,7 @@ def identities() -> list[str]:
     """A million different texts: leading zeros, many scripts, composed and decomposed forms, blanks, long ones."""
     rng = np.random.default_rng(8)
     letters = ["\u00e9", "e\u0301", "\u00df", "日", "\U0001f642", "Ω", "ى", "а", "a", " ", "'", '"', ";", "\u200b"]
+    places = rng.integers(0, len(letters), N).tolist()
     out = []
     for i in range(N):
         number = str(i)
@@ -29,8 +30,7 @@ def identities() -> list[str]:
         elif form == 2:
             out.append("0" * (1 + i % 7) + "x" + number)
         else:
-            place = int(rng.integers(len(letters)))
-            out.append(letters[place] * (1 + i % 3) + "|" + number)
+            out.append(letters[places[i]] * (1 + i % 3) + "|" + number)
     return out
 
 
