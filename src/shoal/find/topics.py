@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from shoal.find.name_words import opaque, pieces, raw_words, telling, words_of
@@ -182,8 +183,7 @@ def _vocabulary() -> frozenset[str]:
     known = {
         part.strip("*")
         for topic in TOPICS
-        for pattern in topic.patterns
-        for part in pattern
+        for part in set(chain.from_iterable(topic.patterns))
         if not part.startswith("=") and (topic.role is not Role.DIRECT or len(part) > 3)
     }
     return frozenset(w for w in known | word_set(NAMES, "joined part") if len(w) >= 3)
@@ -299,12 +299,12 @@ class _Pattern(NamedTuple):
 
 
 @cache
-def _index() -> dict[str, list[_Pattern]]:
-    """Patterns by their first part, ``*`` included, so that a name looks up few of them."""
-    out: dict[str, list[_Pattern]] = {}
+def _index() -> dict[str, list[tuple[tuple[str, ...], int]]]:
+    """Patterns with the place of their topic, by their first part, ``*`` included, so that a name looks up few of them."""
+    out: dict[str, list[tuple[tuple[str, ...], int]]] = {}
     for rank, topic in enumerate(TOPICS):
         for parts in topic.patterns:
-            out.setdefault(parts[0], []).append(_Pattern(parts, topic, rank))
+            out.setdefault(parts[0], []).append((parts, rank))
     return out
 
 
@@ -335,7 +335,7 @@ def _starting(word: str) -> tuple[_Pattern, ...]:
     keys = [word, f"={word}", *(f"{word[:n]}*" for n in range(1, len(word) + 1)), *(f"*{word[n:]}" for n in range(1, len(word)))]
     if not word.isascii() and _UNSPACED.search(word):
         keys += {word[i:j] for i in range(len(word)) for j in range(i + 2, len(word) + 1)} - {word}
-    return tuple(pattern for key in keys for pattern in index.get(key, ()))
+    return tuple(_Pattern(parts, TOPICS[rank], rank) for key in keys for parts, rank in index.get(key, ()))
 
 
 def topics_beside(named: Sequence[tuple[str, str]]) -> list[Topic | None]:
