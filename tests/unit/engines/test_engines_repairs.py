@@ -492,3 +492,10 @@ def test_names_that_go_on_in_the_next_row_are_asked_about(tmp_path: Path, second
 def test_years_above_columns_that_begin_empty_are_names(tmp_path: Path) -> None:
     file = csv(tmp_path, "country,code,1960,1961,2001", "A,x,,,12", "B,y,,,14", "C,z,,3,19")
     assert list(read(file)[0][0]) == ["country", "code", "1960", "1961", "2001"]
+
+
+@pytest.mark.parametrize(("tags", "left"), [("#adm1,#adm2 +code,#affected+f", 3), ("#adm1,,", 4), ("#1,#2,#3", 4)])
+def test_a_row_of_tags_below_the_names_is_no_record(tmp_path: Path, tags: str, left: int) -> None:
+    rows, source = read(csv(tmp_path, "region,place,people", tags, "A,x,5", "B,y,6", "C,z,7"), units=None, groups="keep")
+    assert len(rows) == left
+    assert source.get("set_aside", {}) == ({"units": 1} if left == 3 else {})

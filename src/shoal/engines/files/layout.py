@@ -43,6 +43,8 @@ _TOTAL = re.compile(
 )
 DASHES = frozenset(["", "-", "–", "—", "―", "n/a", "na", "none", "."])
 _BRACKETED = re.compile(r"\([^()]{1,15}\)|\[[^\[\]]{1,15}\]|<[^<>]{1,15}>")
+_HASHTAG = re.compile(r"#[a-z]\w*(\s*\+\w+)*", re.IGNORECASE)
+"""A tag of the Humanitarian Exchange Language (HXL), in a row below the names: ``#adm1 +code``."""
 _AMOUNT = re.compile(r"[-+(]?[ \u00a0\u202f\d.,']*\d[ \u00a0\u202f\d.,']*(e[-+]?\d+)?[)%]?", re.IGNORECASE)
 YEAR = re.compile(r"(19|20)\d\d")
 VALUE = re.compile(r"-?\d+([.,]\d+)?([eE][+-]\d+)?|\d{4}-\d\d-\d\d")
@@ -295,9 +297,11 @@ def _labels_totals(rows: Sequence[Row], i: int, numeric: Sequence[bool], usual: 
 
 
 def _units(body: Sequence[Row], numeric: Sequence[bool]) -> tuple[bool, dict[str, Sequence[int]]]:
-    """Whether the first row holds units, or numbers the columns, and whether it may."""
+    """Whether the first row holds units or tags, or numbers the columns, and whether it may."""
     first = body[0]
     if numbers_columns(first, [1]) and not all(numeric):
+        return True, {}
+    if len(tags := filled(first)) > 1 and all(map(_HASHTAG.fullmatch, tags)):
         return True, {}
     if len(first) != len(numeric) or len(body) < 2 or any(is_amount(c) for c in first):
         return False, {}
