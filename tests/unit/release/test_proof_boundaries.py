@@ -354,3 +354,10 @@ def test_the_gain_that_enhanced_beta_allows_has_a_tolerance(more, bounded):
     groups.counts = np.array([inside, n - inside, n - inside, inside])
     column.code = {None: 0, "x": 1, "y": 2}
     assert math.isfinite(recounting._inside(groups, 1, column, (), None, ()).enhanced_beta) is bounded
+
+
+def test_the_class_that_lacks_the_lowest_values_is_the_farthest(tmp_path):
+    """|0 − 0.6| + |0 − 0.8| over two steps, against |0.75 − 0.6| + |1 − 0.8|."""
+    file = tmp_path / "data.csv"
+    file.write_text("q,a\n1,a\n1,a\n1,a\n1,b\n2,c\n")
+    assert recounting.recount(file, ["q"], ["a"]).sensitive["a"].ordered == pytest.approx(0.7)
