@@ -706,9 +706,12 @@ class Target:
     lines: frozenset[int] | None
     tests: tuple[str, ...]
 
+    def has(self, mutant: Mutant) -> bool:
+        return mutant.path == self.path and (self.lines is None or mutant.line in self.lines)
+
     def mutants(self) -> list[Mutant]:
         text = (ROOT / self.path).read_text(encoding="utf-8")
-        return [m for m in mutants_of(self.path, text) if self.lines is None or m.line in self.lines]
+        return [m for m in mutants_of(self.path, text) if self.has(m)]
 
     def some(self, most: int | None, seed: int) -> list[Mutant]:
         """A sample of its mutants; all without ``most``."""
@@ -845,8 +848,7 @@ class Share:
 
     @classmethod
     def of(cls, target: Target, tried: Sequence[Mutant], alive: Sequence[Mutant], known: dict[str, str]) -> Share:
-        mine = [m for m in tried if m.path == target.path]
-        survived = [m for m in alive if m.path == target.path]
+        mine, survived = ([m for m in mutants if target.has(m)] for mutants in (tried, alive))
         equivalent = sum(is_equivalent(known.get(m.key, "")) for m in survived)
         return cls(str(target.path), len(mine), len(mine) - len(survived), equivalent)
 

@@ -91,7 +91,9 @@ def test_a_kill_and_a_survivor(tmp_path: Path) -> None:
 
 def test_a_line_that_no_test_executes_survives(tmp_path: Path) -> None:
     tree = Tree(tmp_path, CODE + "def equal(a, b):\n    return a == b\n", test_at=AT)
-    assert "SURVIVED  src/small.py:4" in tree.run("src/small.py:4", "--tests", "test_at.py").stdout
+    printed = tree.run("src/small.py:2", "src/small.py:4", "--tests", "test_at.py").stdout
+    assert "SURVIVED  src/small.py:4" in printed
+    assert "2 of 3 mutants killed (66.7%)" in printed
 
 
 def test_a_mutant_that_cannot_be_imported_is_killed_and_one_that_leaves_no_test_survives(tmp_path: Path) -> None:
