@@ -556,11 +556,14 @@ def test_a_later_release_gets_one_level_per_column(tmp_path: Path):
 
 @pytest.mark.parametrize("first", [1, 10**9])
 def test_a_short_first_search_never_decides_alone(first: int, monkeypatch: pytest.MonkeyPatch):
-    """If local recoding does not fit, the search for one level per column goes on to its end."""
+    """If local recoding does not fit, the search for one level per column goes to its end, and is not begun twice."""
     monkeypatch.setattr("shoal.release.plan.decide.FIRST_CELLS", first)
     found = prepared("spread", 10)
+    searches: list[int] = []
+    monkeypatch.setattr("shoal.release.plan.decide.one_level", lambda *a, **k: searches.append(k["cells"]) or one_level(*a, **k))
     best = decide(replace(found, policy=replace(found.policy, scope="cells")))
     assert best.proven
+    assert len(searches) == 1
     assert "'allow: {scope: cells}' has no meaning" in best.others[0].reason
     assert decide(found).method == "local"
 

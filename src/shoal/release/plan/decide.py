@@ -40,7 +40,8 @@ MOST_LISTED = 2_000_000
 MOST_LOCAL = 50_000
 """Base classes up to which local recoding is tried unless the policy names it."""
 FIRST_CELLS = 200_000_000
-"""Cells that the first search for one level per column may look at. It goes on if it may lose less than local recoding."""
+"""Cells that the first search for one level per column may look at, if local recoding is tried beside it. It goes on if it may
+lose less than local recoding."""
 LARGER, MOST_REPEATED = (2, 4, 8), 10_000
 """Factors of k that local recoding is repeated with if known columns find too much; base classes up to which it is."""
 MIXED, MIXED_RUN, BLOCK = 400_000_000, 10_000_000, 4096
@@ -183,7 +184,8 @@ def _by_each(
     prepared: Prepared, progress: Progress, cells: int, local: Mapping[str, Policy], decisions: dict[str, Decision | None]
 ) -> None:
     """Put the plan of each method into ``decisions``; None where it found none, an error if none did."""
-    one, problem = _try_search(lambda: _one_level(prepared, progress, cells=min(cells, FIRST_CELLS)))
+    first = min(cells, FIRST_CELLS) if local else cells
+    one, problem = _try_search(lambda: _one_level(prepared, progress, cells=first))
     decisions["lattice"] = one
     known: dict[Hashable, IntArray] = {}
     thorough = cells >= FIRST_CELLS
@@ -198,7 +200,7 @@ def _by_each(
         lost = min(recoded, key=lambda d: d.loss).lost if recoded else {}
         decisions["mixed"] = _mixed(prepared, progress, runs, [c for c, share in lost.items() if share >= MOSTLY])
     least = min((d.loss for name, d in decisions.items() if d is not None and name != "lattice"), default=math.inf)
-    if one is not None and cells > FIRST_CELLS and not one.proven and one.gap and one.loss - one.gap <= least:
+    if one is not None and cells > first and not one.proven and one.gap and one.loss - one.gap <= least:
         decisions["lattice"] = _one_level(prepared, progress, cells=cells)
     if not any(decisions.values()):
         raise problem or InfeasibleError("no method found a plan that meets the requirements.")
