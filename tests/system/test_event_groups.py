@@ -202,8 +202,6 @@ def test_other_requirements_hold_in_the_whole(
     divided: None, tmp_path: Path, require: list[str], n: int, limit: float, renew: str
 ) -> None:
     """Counted in the whole by listing every set: what the certificate states, and within the limit."""
-    if renew == "as needed" and require[0].startswith("unicity"):
-        pytest.skip("nothing is split for unicity alone")
     about = any("purpose" in r for r in require)
     asked = policy(renew=[renew], most_records=[5], suppress=0.9)
     asked |= {"require": require, "roles": {"rest": "drop", **({"sensitive": ["purpose"]} if about else {})}}

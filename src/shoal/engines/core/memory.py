@@ -150,7 +150,7 @@ def bytes_to_release_events(records: int, together: int | None = None) -> int:
     >>> [bytes_to_release_events(n) >> 20 for n in (300_000, 1_000_000, 3_000_000, 10_000_000)]
     [514, 1034, 2102, 5840]
 
-    If at most so many are searched ``together``, one group after the other, the most is taken by counting the written file: 52
+    If at most so many are searched ``together``, one group after the other, the most is taken by counting the written file: 46
     bytes for each of 100,000,000 records, where 60 are allowed.
 
     >>> [bytes_to_release_events(n, 3_000_000) >> 20 for n in (10_000_000, 100_000_000)]
