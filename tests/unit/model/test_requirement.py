@@ -338,8 +338,8 @@ def test_a_largest_risk_of_nothing_is_no_risk_that_was_found() -> None:
     assert not req.MaxRisk(0.2).judged(0.0).met
 
 
-@pytest.mark.parametrize("wrong", [0, 0.999])
-def test_entropy_below_one_value_is_refused(wrong: float) -> None:
+@pytest.mark.parametrize("wrong", [0, 0.999, True, False])
+def test_entropy_below_one_value_or_of_a_truth_value_is_refused(wrong: float) -> None:
     assert req.EntropyDiversity("ill", 1).l == 1
     with pytest.raises(UsageError):
         req.EntropyDiversity("ill", wrong)

@@ -108,7 +108,7 @@ class EntropyDiversity(_Inside):
     figure: ClassVar[str] = "diversity.entropy"
 
     def __post_init__(self) -> None:
-        if self.l != 1:
+        if self.l is True or self.l != 1:
             check_real(self.l, 1.0, "l", _LEAST_REAL)
 
     @property
