@@ -21,7 +21,7 @@ from shoal.release.events import groups, uses
 from shoal.release.events.group_flows import GroupFlows
 from shoal.release.events.records import EventTable, events_of, read_events
 from shoal.release.policy.policy import Policy
-from shoal.search.events.event_search import Found, best_plan
+from shoal.search.events.event_search import Solution, best_plan
 
 K = 5
 Rows = list[tuple[str, str, str]]
@@ -53,7 +53,7 @@ def policy(**rules: Any) -> dict[str, Any]:
     return {"events": events, "roles": roles, "require": [f"known[1]>={K}"], "allow": allow, "seed": 10**18 + 7}
 
 
-def divided(events: EventTable, found: Found, n: int, seed: int) -> list[tuple[EventTable, Found]]:
+def divided(events: EventTable, found: Solution, n: int, seed: int) -> list[tuple[EventTable, Solution]]:
     """The people of a table that is searched together in n groups, each with its part of the plan."""
     group = np.random.default_rng(seed).integers(0, n, events.n_people)[events.problem.person]
     out = []

@@ -12,7 +12,7 @@ SHORTEST_CODE = 3
 """Signs that a listed code must have at least to be the beginning of a longer one: of a postcode."""
 
 
-def meant(answers: Sequence[str], said: str) -> str | None:
+def meant(answers: Sequence[str], text: str) -> str | None:
     """The listed answer that is meant; None where none or more than one is.
 
     The answer itself, small and capital letters alike; the band that a number lies in; a word for a sex; the beginning of a code.
@@ -23,10 +23,10 @@ def meant(answers: Sequence[str], said: str) -> str | None:
     >>> meant(ages, "12"), meant(["yes", "no"], "perhaps")
     (None, None)
     """
-    plain = folded(said.strip())
+    plain = folded(text.strip())
     same = [a for a in answers if folded(a.strip()) == plain]
     if same:
-        return same[0] if len(same) == 1 else said if said in same else None
+        return same[0] if len(same) == 1 else text if text in same else None
     for answer in (_in_band(answers, plain), _same_sex(answers, plain), _beginning(answers, plain)):
         if len(answer) == 1:
             return answer[0]

@@ -165,8 +165,8 @@ def _without(text: str, unit: str) -> str:
     return text.strip()[: -len(unit)].strip() if unit and folded(text.strip()).endswith(" " + unit) else text
 
 
-def _number(found: re.Match[str]) -> float:
-    return _value(next(g for g in found.groups() if g is not None))
+def _number(match: re.Match[str]) -> float:
+    return _value(next(g for g in match.groups() if g is not None))
 
 
 def _value(text: str) -> float:

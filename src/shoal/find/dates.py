@@ -80,7 +80,7 @@ def holds_date(text: str) -> bool:
 
 def _mark_months(text: str) -> str:
     """A folded text with a sign in the place of each name of a month."""
-    return _LETTERS.sub(lambda found: _MONTH if found.group() in _MONTH_WORDS else found.group(), folded(text.strip()))
+    return _LETTERS.sub(lambda match: _MONTH if match.group() in _MONTH_WORDS else match.group(), folded(text.strip()))
 
 
 def compact_date(text: str) -> bool:

@@ -258,19 +258,19 @@ NAMED_THINGS = frozenset("place race facility industry country language".split()
 """Topics of things whose name a column may hold: the name of an ethnic group names no person."""
 
 
-def _topic_of_head(found: Topic, parts: int, words: tuple[str, ...]) -> Topic:
+def _topic_of_head(topic: Topic, parts: int, words: tuple[str, ...]) -> Topic:
     """The topic of a name whose last word is what it names: the precinct of an arrest is a place, not an arrest."""
     if len(words) < 2 or parts > 1:
-        return found
-    if found.key in ("crime", "name", "person_name") and words[-1] not in word_set(NAMES, "place at the end"):
-        ends = (words[-1:], words[:1]) if found.key == "crime" else (words[1:],)  # victim age, age of the victim
-        subjects = OF_A_PERSON if found.key == "crime" else NAMED_THINGS
-        return next((of for end in ends if (of := _best(end)[0]) is not None and of.key in subjects), found)
-    if found.key == "street" and words[-1] in word_set(NAMES, "postcode at the end"):
+        return topic
+    if topic.key in ("crime", "name", "person_name") and words[-1] not in word_set(NAMES, "place at the end"):
+        ends = (words[-1:], words[:1]) if topic.key == "crime" else (words[1:],)  # victim age, age of the victim
+        subjects = OF_A_PERSON if topic.key == "crime" else NAMED_THINGS
+        return next((of for end in ends if (of := _best(end)[0]) is not None and of.key in subjects), topic)
+    if topic.key == "street" and words[-1] in word_set(NAMES, "postcode at the end"):
         return BY_KEY["postcode"]
-    part = found.key == "street" and words[-1] in word_set(NAMES, "state at the end")
-    place = found.role is Role.SENSITIVE or found.key == "street"
-    return BY_KEY["place"] if part or (place and words[-1] in word_set(NAMES, "place at the end")) else found
+    part = topic.key == "street" and words[-1] in word_set(NAMES, "state at the end")
+    place = topic.role is Role.SENSITIVE or topic.key == "street"
+    return BY_KEY["place"] if part or (place and words[-1] in word_set(NAMES, "place at the end")) else topic
 
 
 @lru_cache(maxsize=50_000)

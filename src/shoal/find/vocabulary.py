@@ -111,8 +111,8 @@ def alternatives(name: str, *names_of_sections: str) -> str:
     >>> bool(re.fullmatch(alternatives("quantities", "below"), "less than"))
     True
     """
-    found = {text for section in names_of_sections for text in texts(name, section)}
-    return "|".join(map(re.escape, sorted(found, key=lambda text: (-len(text), text))))
+    choices = {text for section in names_of_sections for text in texts(name, section)}
+    return "|".join(map(re.escape, sorted(choices, key=lambda text: (-len(text), text))))
 
 
 def word_pattern(name: str, section: str) -> str:

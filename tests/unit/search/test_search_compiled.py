@@ -112,7 +112,7 @@ def test_a_stopped_search_gives_a_plan_and_a_true_lower_bound(monkeypatch: pytes
         control = Control(cancel=SimpleNamespace(is_set=lambda left=left: next(left) >= 0))
         search = CompiledSearch(evaluator, objective)
         check(search, plans, control)
-        stopped += bool(search.found.stopped)
+        stopped += bool(search.incumbent.stopped)
     assert stopped > 5
 
 

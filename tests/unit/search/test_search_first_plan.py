@@ -219,14 +219,14 @@ def test_no_exchange_of_levels_betters_the_plan() -> None:
         evaluator = Evaluator(problem, build_checks(problem.counts, asked, has_population=False), limit)
         search = LazySearch(evaluator, Objective(problem, "loss"))
         first_plan(search, search.objective.step_terms(), problem.heights, lambda: False)
-        if search.found.best is None:
+        if search.incumbent.best is None:
             continue
-        before, asked_of, look = search.found.total, [], search.is_too_low
+        before, asked_of, look = search.incumbent.total, [], search.is_too_low
         search.is_too_low = lambda node, look=look, to=asked_of: to.append(node) or look(node)  # type: ignore[method-assign]
         exchange(search, problem.heights, lambda: False)
         assert all(0 <= x <= h for node in asked_of for x, h in zip(node, problem.heights, strict=True))
-        bettered += search.found.total < before - 1e-9
-        at, value = search.found.best.node, search.objective.value(search.found.total)
+        bettered += search.incumbent.total < before - 1e-9
+        at, value = search.incumbent.best.node, search.objective.value(search.incumbent.total)
         for i, j in itertools.permutations(range(len(at)), 2):
             for level in range(at[j]):
                 node = tuple(at[c] + 1 if c == i else level if c == j else at[c] for c in range(len(at)))

@@ -21,7 +21,7 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.lazy_search import LazySearch
 from shoal.search.full_domain.listed_search import ListedSearch
-from shoal.search.full_domain.objective import Evaluation, Found, Objective
+from shoal.search.full_domain.objective import Evaluation, Incumbent, Objective
 from shoal.search.problem.checks import build_checks
 from shoal.search.problem.control import Control
 from shoal.search.problem.losses import CELL_LOSSES
@@ -94,7 +94,7 @@ def every_node(evaluator: Evaluator, objective: Objective) -> dict[tuple[int, ..
     return {e.node: total for e, total in seen if e.feasible}
 
 
-def check(found: Found, totals: dict[tuple[int, ...], float]) -> None:
+def check(found: Incumbent, totals: dict[tuple[int, ...], float]) -> None:
     least = min(totals.values(), default=math.inf)
     near = 1e-9 * max(1.0, abs(least)) if totals else 0.0
     if found.stopped:

@@ -57,10 +57,10 @@ def part_of(path: Path, sheet: str) -> bytes:
             return b""
         book, links = (packed.read(f"xl/{n}").decode("utf-8", "replace") for n in ("workbook.xml", "_rels/workbook.xml.rels"))
         for tag in re.findall(r"<(?:\w+:)?sheet [^>]*>", book):
-            found = dict(re.findall(r'([\w:]+)="([^"]*)"', tag))
-            if html.unescape(found.get("name", "")) == sheet:
+            fields = dict(re.findall(r'([\w:]+)="([^"]*)"', tag))
+            if html.unescape(fields.get("name", "")) == sheet:
                 target = [dict(re.findall(r'(\w+)="([^"]*)"', link)) for link in re.findall(r"<Relationship [^>]*>", links)]
-                part = next((one["Target"] for one in target if one.get("Id") == found.get("r:id")), "")
+                part = next((one["Target"] for one in target if one.get("Id") == fields.get("r:id")), "")
                 name = part.lstrip("/") if part.startswith("/") else f"xl/{part}"
                 return packed.read(name) if name in packed.namelist() else b""
     return b""
@@ -69,8 +69,8 @@ def part_of(path: Path, sheet: str) -> bytes:
 def hidden_columns(text: bytes, width: int) -> int:
     """How many of the first columns of a sheet are hidden."""
     tags = re.findall(rb"<col [^>]*>", text)
-    found = [dict(re.findall(rb'(\w+)="([^"]*)"', tag)) for tag in tags if re.search(rb'hidden="(?:1|true)"', tag)]
-    ends = [(int(one.get(b"min", b"0")), min(width, int(one.get(b"max", b"0")))) for one in found]
+    hidden = [dict(re.findall(rb'(\w+)="([^"]*)"', tag)) for tag in tags if re.search(rb'hidden="(?:1|true)"', tag)]
+    ends = [(int(one.get(b"min", b"0")), min(width, int(one.get(b"max", b"0")))) for one in hidden]
     return sum(max(0, last - first + 1) for first, last in ends if first)
 
 

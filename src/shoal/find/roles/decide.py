@@ -148,13 +148,13 @@ def _recognize(view: ColumnView) -> Decision:
     return Decision.open(facts)
 
 
-def with_scale(decision: Decision, found: ScaleGuess) -> ScaleGuess:
+def with_scale(decision: Decision, guess: ScaleGuess) -> ScaleGuess:
     """The scale of a column whose role may say more than its values do: identifiers are not numbers."""
-    if decision.scale is not None and decision.scale is not found.scale:
+    if decision.scale is not None and decision.scale is not guess.scale:
         return ScaleGuess(decision.scale)
     if decision.role is Role.DIRECT and decision.scale is None:
         return ScaleGuess(Scale.ID)
-    return found
+    return guess
 
 
 UNITS = (

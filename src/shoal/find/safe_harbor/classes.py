@@ -140,15 +140,15 @@ def _few(facts: ColumnFacts) -> bool:
     return facts.distinct <= FEW and facts.filled >= FEWEST_ROWS
 
 
-def _find_form(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _find_form(facts: ColumnFacts, values: list[str], finding: ColumnFinding) -> Classed | None:
     """A form of identifier that most values have, by the finder."""
-    if found.role is not Role.DIRECT or found.hipaa is None or not found.value_evidence or found.topic == "person_name":
+    if finding.role is not Role.DIRECT or finding.hipaa is None or not finding.value_evidence or finding.topic == "person_name":
         return None
-    share = _share(max(e.share for e in found.value_evidence))
-    return Classed(found.hipaa, "remove", "values", f"{found.reason} ({share} of the different ones)")
+    share = _share(max(e.share for e in finding.value_evidence))
+    return Classed(finding.hipaa, "remove", "values", f"{finding.reason} ({share} of the different ones)")
 
 
-def _certain(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _certain(facts: ColumnFacts, values: list[str], finding: ColumnFinding) -> Classed | None:
     """A form that no other value has, in any cell."""
     seen = None if facts.numbers is not None else certain_in(values)
     if seen is None:
@@ -157,9 +157,11 @@ def _certain(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Cla
     return Classed(form.item, "remove", "values", f"{_share(share)} of its different values are or hold {form.what}")
 
 
-def _find_dates(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _find_dates(facts: ColumnFacts, values: list[str], finding: ColumnFinding) -> Classed | None:
     """Dates finer than a year, in any spelling; parts of dates where the name says so."""
-    kind: Kind = "birth" if found.topic == "birth_date" or words.says(facts.name, "birth", unless="not a birth date") else "date"
+    kind: Kind = (
+        "birth" if finding.topic == "birth_date" or words.says(facts.name, "birth", unless="not a birth date") else "date"
+    )
     if facts.kind in ("date", "timestamp", "time"):
         return Classed(3, kind, "values", "its values are dates or times")
     number = facts.numbers is not None
@@ -176,13 +178,13 @@ def _find_dates(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> 
     if facts.numbers is not None and facts.distinct > FEW and unix_times(facts.numbers):
         return Classed(3, kind, "values", "its values are seconds or milliseconds since 1970")
     days = facts.whole and facts.numbers is not None and facts.numbers.min() >= FIRST_DAY
-    if days and words.says(facts.name, "date or event", unless="duration, count or kind") and found.role is not Role.DIRECT:
+    if days and words.says(facts.name, "date or event", unless="duration, count or kind") and finding.role is not Role.DIRECT:
         return Classed(3, kind, "name", "its name says a date, and its values are numbers of days or seconds")
     return None
 
 
-def _zip(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
-    if found.topic == "postcode" or words.says(facts.name, "zip", unless="measure or kind"):
+def _zip(facts: ColumnFacts, values: list[str], finding: ColumnFinding) -> Classed | None:
+    if finding.topic == "postcode" or words.says(facts.name, "zip", unless="measure or kind"):
         digits = sum(v.rstrip("*").isdigit() or ZIP9.fullmatch(v) is not None for v in values)
         if digits >= SOME * len(values) and not (_few(facts) and max(map(len, values)) < 3):
             return Classed(2, "zip", "name", "its name says ZIP code, and its values are digits")
@@ -191,46 +193,46 @@ def _zip(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed
         nine = sum(ZIP9.fullmatch(v) is not None for v in values) >= MOSTLY * len(values)
         return Classed(2, "zip", "values", "its values are written as ZIP codes with nine digits") if nine else None
     five = all(map(ZIP5.fullmatch, values)) and any(v.startswith("0") for v in values)  # a spreadsheet counts days in five digits
-    if five and _unsaid(facts, found):
+    if five and _unsaid(facts, finding):
         return Classed(2, "zip", "values", "its name says nothing and its values have five digits, as ZIP codes have")
     return None
 
 
-def _unsaid(facts: ColumnFacts, found: ColumnFinding) -> bool:
+def _unsaid(facts: ColumnFacts, finding: ColumnFinding) -> bool:
     """Whether the name of a column tells nothing that would explain its numbers."""
-    return opaque(facts.name) or (len(facts.name) <= 3 and not found.topic)
+    return opaque(facts.name) or (len(facts.name) <= 3 and not finding.topic)
 
 
-def _find_ages(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
-    if found.topic == "age" or words.aged(facts.name):
+def _find_ages(facts: ColumnFacts, values: list[str], finding: ColumnFinding) -> Classed | None:
+    if finding.topic == "age" or words.aged(facts.name):
         if facts.kind == "boolean":
             return None
-        return Classed(3, "age", "name", found.reason if found.topic == "age" else "its name says years of age")
+        return Classed(3, "age", "name", finding.reason if finding.topic == "age" else "its name says years of age")
     return None
 
 
-def _years(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _years(facts: ColumnFacts, values: list[str], finding: ColumnFinding) -> Classed | None:
     """Years alone: of birth, of other events, or unnamed numbers that can be nothing else."""
     numbers = facts.numbers
-    born = found.topic == "birth_date" or words.says(facts.name, "birth", unless="not a birth date")
+    born = finding.topic == "birth_date" or words.says(facts.name, "birth", unless="not a birth date")
     yearly = numbers is not None and facts.whole and 1850 <= numbers.min() <= numbers.max() <= 2100
-    if born and found.topic != "birth_place" and (yearly or (numbers is None and any(c.isdigit() for v in values for c in v))):
+    if born and finding.topic != "birth_place" and (yearly or (numbers is None and any(c.isdigit() for v in values for c in v))):
         return Classed(3, "birth", "name", "its name says birth, and its values are years")
     if yearly and (words.says(facts.name, "date or event", unless="duration, count or kind") or words.says(facts.name, "year")):
         return Classed(3, "year", "name", "its name says a date or year, and its values are years")
-    if yearly and facts.distinct > 2 and found.topic in ("", "event_date", "hire_date"):
+    if yearly and facts.distinct > 2 and finding.topic in ("", "event_date", "hire_date"):
         return Classed(3, "year", "values", "its values are years")
     return None
 
 
-def _plates(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _plates(facts: ColumnFacts, values: list[str], finding: ColumnFinding) -> Classed | None:
     share = 0.0 if facts.numbers is not None else plate_share(values)
     if share >= MOSTLY and facts.distinct > FEW:
         return Classed(12, "remove", "values", f"{_share(share)} of its different values are written like number plates")
     return None
 
 
-def _people(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _people(facts: ColumnFacts, values: list[str], finding: ColumnFinding) -> Classed | None:
     if facts.kind != "text" or facts.distinct < 2:
         return None
     if facts.distinct >= MANY and names_share(values) >= NAMED:
@@ -240,22 +242,22 @@ def _people(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Clas
     return None
 
 
-def _find_direct(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _find_direct(facts: ColumnFacts, values: list[str], finding: ColumnFinding) -> Classed | None:
     """What the finder calls a direct identifier."""
-    if found.role is not Role.DIRECT or found.hipaa is None:
+    if finding.role is not Role.DIRECT or finding.hipaa is None:
         return None
     if facts.numbers is not None and words.says(facts.name, "amount"):
         return None
-    by = "values" if found.value_evidence or found.topic in ("key", "all_different", "uuid", "hash") else "name"
-    item = words.item_of(facts.name) if found.hipaa == OTHER else None
+    by = "values" if finding.value_evidence or finding.topic in ("key", "all_different", "uuid", "hash") else "name"
+    item = words.item_of(facts.name) if finding.hipaa == OTHER else None
     if item is None:
-        return Classed(found.hipaa, "remove", by, found.reason)
-    return Classed(item, "remove", "name", f"its name says {HIPAA[item]}, and {found.reason}")
+        return Classed(finding.hipaa, "remove", by, finding.reason)
+    return Classed(item, "remove", "name", f"its name says {HIPAA[item]}, and {finding.reason}")
 
 
-def _placed(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _placed(facts: ColumnFacts, values: list[str], finding: ColumnFinding) -> Classed | None:
     """Places smaller than a state."""
-    named = found.topic in ("place", "birth_place") or words.says(facts.name, "small place")
+    named = finding.topic in ("place", "birth_place") or words.says(facts.name, "small place")
     if not named:
         return None
     name = expanded(facts.name)
@@ -269,19 +271,19 @@ def _placed(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Clas
     return Classed(2, "remove", "name", "its name says a place, and its values are not states")
 
 
-def _find_by_name(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _find_by_name(facts: ColumnFacts, values: list[str], finding: ColumnFinding) -> Classed | None:
     """Names of columns that the finder does not know, checked against the values."""
     item = words.item_of(facts.name)
     if item is None or facts.kind in ("boolean", "float", "decimal", "date", "timestamp"):
         return None
     if _few(facts) or words.says(facts.name, "measure or kind"):
         return None
-    if item == 1 and (facts.numbers is not None or found.scale.value == "ordered"):
+    if item == 1 and (facts.numbers is not None or finding.scale.value == "ordered"):
         return None
     return Classed(item, "remove", "name", f"its name says {HIPAA[item]}, and it has {facts.distinct:,} different values")
 
 
-def _find_long_numbers(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
+def _find_long_numbers(facts: ColumnFacts, values: list[str], finding: ColumnFinding) -> Classed | None:
     """Long numbers of one length, under any name but that of a list of codes that they fit."""
     if facts.numbers is None or not long_numbers(facts) or coded(facts, values):
         return None

@@ -136,8 +136,8 @@ def _times(a: int, b: int) -> int:
     return turned + (5 if (a >= 5) != (b >= 5) else 0)
 
 
-def _codes(what: str, said: str, form: str, check: Callable[[str], bool] = bool) -> CodeList:
-    return CodeList(what, frozenset(said.split()), Pattern(form, re.IGNORECASE), check)
+def _codes(what: str, text: str, form: str, check: Callable[[str], bool] = bool) -> CodeList:
+    return CodeList(what, frozenset(text.split()), Pattern(form, re.IGNORECASE), check)
 
 
 CODE_LISTS: tuple[CodeList, ...] = (

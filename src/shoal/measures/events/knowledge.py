@@ -158,21 +158,21 @@ class Linked:
             return made.with_places(asked, seen)
         return made.with_values(asked, np.repeat(np.arange(made.traces.n_people), made.traces.lengths), seen.values[asked.column])
 
-    def near(self, asked: NearRecords, told: Shown) -> Linked:
+    def near(self, asked: NearRecords, shown: Shown) -> Linked:
         """Everybody at a point that is not further away than the requirement says fits."""
         t = self.traces
         some = np.empty(t.n_points, np.int64)
         some[t.point] = np.arange(t.n_pairs)
-        moment = np.zeros(t.n_points) if told.moment is None else told.moment[some].astype(np.float64)
-        if told.dated is not None and asked.time and told.dated is not asked.in_time:
+        moment = np.zeros(t.n_points) if shown.moment is None else shown.moment[some].astype(np.float64)
+        if shown.dated is not None and asked.time and shown.dated is not asked.in_time:
             raise UsageError(
-                f"'{asked}' does not fit the times, which are {'dates' if told.dated else 'numbers'}.",
+                f"'{asked}' does not fit the times, which are {'dates' if shown.dated else 'numbers'}.",
                 hint="Write a length such as 1h for dates, a number for numbers.",
             )
-        reach = 0.0 if told.dated is None else asked.reach
+        reach = 0.0 if shown.dated is None else asked.reach
         codes = np.zeros(t.n_points, np.int64)
         spots: list[FloatArray] = []
-        for place in (p[some] for p in told.places):
+        for place in (p[some] for p in shown.places):
             if asked.distance and place.dtype.kind == "f":
                 spots.append(place)
                 continue
@@ -211,15 +211,15 @@ class Linked:
         kinds = {AlphaK: weak_sets.SHARE, DistinctDiversity: weak_sets.VALUES, TCloseness: weak_sets.DISTANCE}
         return replace(self, test=kinds[type(asked)], value_first=first, value=both % width, whole=share)
 
-    def with_places(self, asked: InferredPlace, told: Shown) -> Linked:
+    def with_places(self, asked: InferredPlace, shown: Shown) -> Linked:
         """With the places that each trace shows as the one asked about; a blank one is not known."""
         t = self.traces
-        if len(told.places) > 1 and not all(p.dtype.kind == "f" for p in told.places):
+        if len(shown.places) > 1 and not all(p.dtype.kind == "f" for p in shown.places):
             raise UsageError(
                 f"'{asked}' requires records with one place.", hint="Leave it out for records with an origin and a destination."
             )
-        trace, spot = np.repeat(np.arange(t.n_people), t.lengths), np.full(t.n_pairs, -1 if not told.places else 0)
-        for place in told.places:
+        trace, spot = np.repeat(np.arange(t.n_people), t.lengths), np.full(t.n_pairs, -1 if not shown.places else 0)
+        for place in shown.places:
             texts = place if place.dtype.kind in "iuf" else place.astype(str)
             codes = np.unique(texts, return_inverse=True)[1]
             spot = np.where((spot < 0) | (texts == "*"), -1, spot * (int(codes.max()) + 1) + codes)
@@ -227,7 +227,7 @@ class Linked:
         whole = np.full(t.n_points, -1.0)
         whole[t.point] = spot
         if asked.kind == "next":
-            moment = np.zeros(t.n_pairs) if told.moment is None or told.dated is None else told.moment
+            moment = np.zeros(t.n_pairs) if shown.moment is None or shown.dated is None else shown.moment
             at, place = _after(trace, np.unique(moment, return_inverse=True)[1], spot)
             at = np.argsort(np.argsort(t.point.astype(np.int64) * t.n_people + trace))[at]  # its place among the visitors
             n, test = t.n_pairs, weak_sets.AFTER

@@ -258,13 +258,13 @@ def shared_sets(curve: Sequence[Known]) -> tuple[SharedSets, ...]:
     return tuple(out)
 
 
-def largest_m(found: Sequence[SharedSets], k: int) -> int:
+def largest_m(shared: Sequence[SharedSets], k: int) -> int:
     """The largest m for which k^m-anonymity is certain; 0: for none.
 
     >>> largest_m([SharedSets(1, 7, True), SharedSets(2, 5, True), SharedSets(3, 5, False)], 5)
     2
     """
-    held = [s.m for s in found if s.exact and s.k >= k]
+    held = [s.m for s in shared if s.exact and s.k >= k]
     return max(held, default=0)
 
 

@@ -52,7 +52,7 @@ from shoal.release.events.records import EventTable, column_of, complete, severa
 from shoal.release.events.uses import earlier_flows, published_places
 from shoal.release.proof.events import Column, event_columns, facts_of_rows, judge_events, points_of
 from shoal.release.proof.read import rows
-from shoal.search.events.event_search import Found
+from shoal.search.events.event_search import Solution
 from shoal.search.events.problem import EVERY, NEVER
 
 if TYPE_CHECKING:
@@ -71,14 +71,14 @@ BEYOND = 2
 """Known records beyond those claimed for, with which it is tried too."""
 
 
-def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -> list[AttackResult]:
+def run_attacks(events: EventTable, solution: Solution, progress: Progress = silent) -> list[AttackResult]:
     """Known records as claimed for and a few more, sparse matching, and joining of renewed pseudonyms."""
-    point = _points(events, found)
+    point = _points(events, solution)
     person = events.problem.person
     rng = np.random.default_rng([events.policy.seed, 4])
-    published = _published(person, found, point)
+    published = _published(person, solution, point)
     shown = np.zeros(int(point.max()) + 1, dtype=np.bool_)
-    shown[point[found.stays]] = True
+    shown[point[solution.stays]] = True
     codes = np.where(shown, np.cumsum(shown) - 1, -1)
     people = targets(events.n_people, rng)
     trails = [codes[points] for points in _trails(person, point, people)]
@@ -87,7 +87,7 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
     most = most_known(asked)
     for i, s in enumerate((most, most + BEYOND)):
         taken = draw(trails, s, rng)
-        claim = claim_of(asked, s, renewed=found.shape.renew != NEVER)
+        claim = claim_of(asked, s, renewed=solution.shape.renew != NEVER)
         progress(0.3 * i, f"{ATTACKING}: known records")
         bounds = {"most": most_chance(asked, s), "allowed": most_chance(asked, most)}
         out.append(known_records(published, people, taken, s, claimed=claim, **bounds))
@@ -102,7 +102,7 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
                         out.append(known_length(published, people, known, n, most=bound, claimed=limit))
                     else:
                         out.append(known_absence(published, people, known, trails, n, most=bound, claimed=limit))
-            near = _near(events, found, codes[point], people, s, rng)
+            near = _near(events, solution, codes[point], people, s, rng)
             out += [] if near is None else [approximate_times(published, people, near, s, most=most_chance(asked, s))]
             out.append(chosen_records(published, people[:: -(-len(people) // MOST_CHOSEN)], s, most=most_chance(asked, s)))
             tell(progress, 0.3 * i + 0.15, out[1:])
@@ -110,20 +110,20 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
             progress(0.3 * i + 0.15, f"{ATTACKING}: sparse matching")
             out.append(sparse_matching(published, people, taken, s, claimed=claim))
             tell(progress, 0.3 * i + 0.3, out[-1:])
-    out += _on_other_knowledge(events, found, point, published, people, trails, rng)
-    out += _infer(events, found, codes[point], published, people, trails, most, rng)
+    out += _on_other_knowledge(events, solution, point, published, people, trails, rng)
+    out += _infer(events, solution, codes[point], published, people, trails, most, rng)
     out.append(whole_trail(published, people, trails, most=most_chance(asked, most)))
-    if events.rules.shift and events.time is not None and found.shape.time != NONE:
-        out.append(_fixed_shifts(events, found))
+    if events.rules.shift and events.time is not None and solution.shape.time != NONE:
+        out.append(_fixed_shifts(events, solution))
         tell(progress, 0.6, out[-1:])
     if events.policy.insensitive:
         progress(0.6, f"{ATTACKING}: further knowledge")
     for name in events.policy.insensitive:
-        out.append(_further(events, found, point, name))
+        out.append(_further(events, solution, point, name))
         tell(progress, 0.7, out[-1:])
-    if found.shape.renew not in (NEVER, EVERY) and events.places:
+    if solution.shape.renew not in (NEVER, EVERY) and events.places:
         progress(0.8, f"{ATTACKING}: relinking")
-        again = _relinking(events, found, rng)
+        again = _relinking(events, solution, rng)
         if again is not None:
             out.append(again)
             tell(progress, 1.0, [again])
@@ -131,19 +131,19 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
 
 
 def _infer(
-    events: EventTable, found: Found, code: IntArray, published: Published, people: IntArray, trails: Sequence[IntArray],
+    events: EventTable, solution: Solution, code: IntArray, published: Published, people: IntArray, trails: Sequence[IntArray],
     s: int, rng: np.random.Generator,
 ) -> list[AttackResult]:  # fmt: skip
     """Home and work (the two places with most records of a person), and the next place; ``code`` is the published point of each
     record. Not for records with an origin and a destination, which are trips themselves."""
-    place = published_places(events, found)
+    place = published_places(events, solution)
     if place is None or several_places(events.places):
         return []
-    problem, index = events.problem, np.flatnonzero(found.stays)
-    clear = np.ones(problem.n, np.bool_) if found.blank is None else found.blank == 0
-    true = place if found.blank is None else problem.ladder[0]
+    problem, index = events.problem, np.flatnonzero(solution.stays)
+    clear = np.ones(problem.n, np.bool_) if solution.blank is None else solution.blank == 0
+    true = place if solution.blank is None else problem.ladder[0]
     trace = np.full(problem.n, -1, dtype=np.int64)
-    trace[index] = np.unique(found.trace[index], return_inverse=True)[1]
+    trace[index] = np.unique(solution.trace[index], return_inverse=True)[1]
     seen = index[clear[index]]
     mine, shown = (
         _most_frequent(problem.person, true, events.n_people),
@@ -162,7 +162,7 @@ def _infer(
             without = max((truth == common.argmax(), truth == np.array(guess)), key=lambda right: float(right.mean()))
             limit = claim.share if claim else None
             out.append(inferred_place(what, published, known, _told_by(of_trace), truth, without, where, claimed=limit))
-    return [*out, *_next_place(events, found, code, published, people, true, np.where(clear, trace, -1), s, where, rng)]
+    return [*out, *_next_place(events, solution, code, published, people, true, np.where(clear, trace, -1), s, where, rng)]
 
 
 def _told_by(place: IntArray) -> Votes:
@@ -183,16 +183,17 @@ def _most_frequent(who: IntArray, place: IntArray, n: int) -> tuple[IntArray, In
 
 
 def _next_place(
-    events: EventTable, found: Found, code: IntArray, published: Published, people: IntArray, true: IntArray, trace: IntArray,
+    events: EventTable, solution: Solution, code: IntArray, published: Published, people: IntArray, true: IntArray,
+    trace: IntArray,
     s: int, where: IntArray, rng: np.random.Generator,
 ) -> list[AttackResult]:  # fmt: skip
     """Where the person went after one of the known records; ``trace`` of the published records that show their place."""
-    problem, times = events.problem, times_at(events.time, found.shape.time)
+    problem, times = events.problem, times_at(events.time, solution.shape.time)
     first, then = problem.trips
-    if times is None or not problem.ordered(found.shape) or not len(first):
+    if times is None or not problem.ordered(solution.shape) or not len(first):
         return []
     claim = next((r for r in problem.asked if isinstance(r, InferredPlace) and r.kind == "next"), None)
-    shown = np.flatnonzero((trace >= 0) & found.stays)
+    shown = np.flatnonzero((trace >= 0) & solution.stays)
     a, b = (shown[x] for x in trips_of(trace[shown], np.asarray(times)[shown], true[shown]))
     width = int(code.max()) + 2
     keys = trace[a] * width + code[a]
@@ -222,17 +223,17 @@ def _next_place(
 
 
 def _near(
-    events: EventTable, found: Found, code: IntArray, people: IntArray, s: int, rng: np.random.Generator
+    events: EventTable, solution: Solution, code: IntArray, people: IntArray, s: int, rng: np.random.Generator
 ) -> list[list[IntArray]] | None:
     """For up to s random records of each of these people, the published points at the same place within an hour; None without
     timestamps, or if they are shifted or not published."""
     time = events.time
-    if time is None or time.kind != "timestamp" or found.shape.time == NONE or events.rules.shift:
+    if time is None or time.kind != "timestamp" or solution.shape.time == NONE or events.rules.shift:
         return None
     moment = microseconds(time.values, time.kind)[time.codes]
-    place = published_places(events, found)
+    place = published_places(events, solution)
     place = np.zeros(len(code), dtype=np.int64) if place is None else place
-    shown = np.flatnonzero(found.stays)
+    shown = np.flatnonzero(solution.stays)
     shown = shown[np.lexsort((moment[shown], place[shown]))]
     there, at = place[shown], moment[shown]
     mine = np.argsort(events.problem.person, kind="stable")
@@ -248,13 +249,13 @@ def _near(
     return out
 
 
-def _fixed_shifts(events: EventTable, found: Found) -> AttackResult:
+def _fixed_shifts(events: EventTable, solution: Solution) -> AttackResult:
     """Pseudonyms whose shift is the only one that leaves all their dates within the time in which the records were collected."""
-    step, moved = shift_step(found.shape.time), shifts(events, found.shape.time)
-    index = np.flatnonzero(found.stays)
+    step, moved = shift_step(solution.shape.time), shifts(events, solution.shape.time)
+    index = np.flatnonzero(solution.stays)
     moment = microseconds(events.time.values, events.time.kind)[events.time.codes]  # type: ignore[union-attr]
     day = (moment - (MONDAY if step % 7 == 0 else 0)) // (DAY * step)
-    who, trace = events.problem.person[index], np.unique(found.trace[index], return_inverse=True)[1]
+    who, trace = events.problem.person[index], np.unique(solution.trace[index], return_inverse=True)[1]
     at = day[index] + moved[who] // step
     first, last = np.full(int(trace.max()) + 1, at.max()), np.full(int(trace.max()) + 1, at.min())
     np.minimum.at(first, trace, at)
@@ -285,7 +286,7 @@ def most_chance(asked: tuple[Requirement, ...], s: int) -> float:
 
 
 def _on_other_knowledge(
-    events: EventTable, found: Found, point: IntArray, published: Published, people: IntArray, trails: Sequence[IntArray],
+    events: EventTable, solution: Solution, point: IntArray, published: Published, people: IntArray, trails: Sequence[IntArray],
     rng: np.random.Generator,
 ) -> list[AttackResult]:  # fmt: skip
     """What the requirements on records known about and on sensitive columns say, tried with random records."""
@@ -293,10 +294,10 @@ def _on_other_knowledge(
     asked = events.problem.asked
     sensitive = {r.column: r for r in sorted(asked, key=lambda r: r.kind == "alpha") if isinstance(r, Sensitive)}
     for r in (*sensitive.values(), *(r for r in asked if isinstance(r, NearRecords))):
-        index = np.flatnonzero(found.stays)
-        shown = shown_of(events, found).taken(index)
+        index = np.flatnonzero(solution.stays)
+        shown = shown_of(events, solution).taken(index)
         alive, person = np.ones(len(index), dtype=np.bool_), events.problem.person[index]
-        trace = np.unique(found.trace[index], return_inverse=True)[1]
+        trace = np.unique(solution.trace[index], return_inverse=True)[1]
         fits = Linked.fitting(r, trace, point[index], person[np.unique(trace, return_index=True)[1]], alive, shown)
         s = getattr(r, "records", most_known(asked))
         taken = draw(trails, s, rng)
@@ -308,9 +309,9 @@ def _on_other_knowledge(
     return out
 
 
-def _points(events: EventTable, found: Found) -> IntArray:
+def _points(events: EventTable, solution: Solution) -> IntArray:
     """The point of every record as the plan shows it."""
-    times, places = times_at(events.time, found.shape.time), published_places(events, found)
+    times, places = times_at(events.time, solution.shape.time), published_places(events, solution)
     out = np.zeros(events.problem.n, dtype=np.int64)
     for codes in (times, places):
         if codes is not None:
@@ -319,11 +320,11 @@ def _points(events: EventTable, found: Found) -> IntArray:
     return out
 
 
-def _published(person: IntArray, found: Found, point: IntArray) -> Published:
-    index = np.flatnonzero(found.stays)
-    used, trace = np.unique(found.trace[index], return_inverse=True)
-    owner = np.full(int(found.trace.max()) + 1, -1, dtype=np.int64)
-    owner[found.trace[index]] = person[index]
+def _published(person: IntArray, solution: Solution, point: IntArray) -> Published:
+    index = np.flatnonzero(solution.stays)
+    used, trace = np.unique(solution.trace[index], return_inverse=True)
+    owner = np.full(int(solution.trace.max()) + 1, -1, dtype=np.int64)
+    owner[solution.trace[index]] = person[index]
     return Published(Traces.of(trace, np.unique(point[index], return_inverse=True)[1]), owner[used])
 
 
@@ -335,13 +336,13 @@ def _trails(person: IntArray, point: IntArray, people: IntArray) -> list[IntArra
     return [both[a:b] % width for a, b in bounds.T.tolist()]
 
 
-def _further(events: EventTable, found: Found, point: IntArray, name: str) -> AttackResult:
+def _further(events: EventTable, solution: Solution, point: IntArray, name: str) -> AttackResult:
     """Whom one known record singles out once the value of a further column, published as it is, is known of it too."""
     import pyarrow.compute as pc
 
     values = pc.fill_null(events.records[name].combine_chunks().dictionary_encode().indices, -1)
     codes = np.unique(np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64), return_inverse=True)[1]
-    shown = _published(events.problem.person, found, point * (int(codes.max()) + 1) + codes)
+    shown = _published(events.problem.person, solution, point * (int(codes.max()) + 1) + codes)
     t = shown.traces
     owners, width = shown.owner[t.visitor], events.n_people
     point_of = np.repeat(np.arange(t.n_points), t.popularity)
@@ -356,30 +357,30 @@ def _further(events: EventTable, found: Found, point: IntArray, name: str) -> At
     )
 
 
-def _relinking(events: EventTable, found: Found, rng: np.random.Generator) -> AttackResult | None:
+def _relinking(events: EventTable, solution: Solution, rng: np.random.Generator) -> AttackResult | None:
     """Pseudonyms by their exact published places; None where nobody has two."""
-    place = published_places(events, found)
+    place = published_places(events, solution)
     if place is None:
         return None
-    whole = _published(events.problem.person, found, np.asarray(place, dtype=np.int64))
+    whole = _published(events.problem.person, solution, np.asarray(place, dtype=np.int64))
     several = np.flatnonzero(np.bincount(whole.owner)[whole.owner] > 1)
     if not len(several):
         return None
     sample = several[targets(len(several), rng, min(MOST_TARGETS, max(FEWEST_RELINKED, MOST_COMPARED // whole.traces.n_pairs)))]
-    times = times_at(events.time, found.shape.time) if found.shape.time != NONE else None
-    when = None if times is None else _published(events.problem.person, found, np.asarray(times, dtype=np.int64))
+    times = times_at(events.time, solution.shape.time) if solution.shape.time != NONE else None
+    when = None if times is None else _published(events.problem.person, solution, np.asarray(times, dtype=np.int64))
     return relinking(whole, sample, when)
 
 
-def shown_records(events: EventTable, found: Found) -> ledger.Published:
+def shown_records(events: EventTable, solution: Solution) -> ledger.Published:
     """The release for the ledger: for each original record the point that is published for it, at the dates before a shift."""
     named = [(events.rules.unit, events.problem.person, events.ids)]
     named += [(c.name, c.codes, c.values) for c in (events.time, *events.places) if c is not None]
     names, codes, values = zip(*named, strict=True)
     same = group_codes([c.astype(np.int32) for c in codes], n_rows=events.problem.n)
-    point, trace = _points(events, found), found.trace
+    point, trace = _points(events, solution), solution.trace
     key = np.where(trace >= 0, trace * (int(point.max()) + 1) + point, -1)
-    there = np.isin(key, key[found.stays])  # records at one point under one pseudonym are published once
+    there = np.isin(key, key[solution.stays])  # records at one point under one pseudonym are published once
     classes = np.full(same.n, -1, dtype=np.int64)
     traces = np.full(same.n, -1, dtype=np.int64)
     classes[same.ids[there]], traces[same.ids[there]] = point[there], trace[there]
@@ -444,18 +445,18 @@ def attack_folder(
     return [*out, _hunt(certificate.asked, columns, trails, seed)] if hunt else out
 
 
-def _read_shown(data: Path, told: EventData) -> list[Column]:
-    return event_columns(data, [*([told.unit] if told.unit else []), *told.points], told.counts)
+def _read_shown(data: Path, source: EventData) -> list[Column]:
+    return event_columns(data, [*([source.unit] if source.unit else []), *source.points], source.counts)
 
 
 def published_attacks(
-    data: Path, told: EventData, steps: EventSteps, asked: Sequence[Requirement], *, separate: bool, seed: int = 0
+    data: Path, source: EventData, steps: EventSteps, asked: Sequence[Requirement], *, separate: bool, seed: int = 0
 ) -> list[AttackResult]:
     """Random published records of a pseudonym: whom do they single out? Claimed is what was counted by pseudonyms.
 
     ``separate``: pseudonyms are not people, or dates are shifted; then these are attacks of their own, on the published file.
     """
-    traces = _released_traces(_read_shown(data, told), told.unit is not None, list(range(len(told.points))))[0]
+    traces = _released_traces(_read_shown(data, source), source.unit is not None, list(range(len(source.points))))[0]
     rng = np.random.default_rng(seed)
     most = most_known(asked)
     chosen, t = targets(traces.traces.n_people, rng), traces.traces
@@ -484,31 +485,31 @@ def _released_traces(shown: list[Column], unit: bool, which: list[int]) -> tuple
 
 
 def _list_trails(
-    c: EventCertificate, plan: EventPlan, outside: Table, shown: list[Column], told: Sequence[str]
+    c: EventCertificate, plan: EventPlan, outside: Table, shown: list[Column], texts: Sequence[str]
 ) -> tuple[Published, list[IntArray]]:
     """Published traces by some columns of a point, and the points of each person of the list, carried through the plan: a row
     for each record, a column for each number of days by which the plan may shift all of them."""
     step = shift_step(plan.time_width)
-    days = range(-(plan.shift // step) * step, plan.shift + 1, step) if plan.time in told else (0,)
+    days = range(-(plan.shift // step) * step, plan.shift + 1, step) if plan.time in texts else (0,)
     person = _person(plan, outside, c.data.points)
-    published, values = _released_traces(shown, c.data.unit is not None, [list(c.data.points).index(n) for n in told])
+    published, values = _released_traces(shown, c.data.unit is not None, [list(c.data.points).index(n) for n in texts])
     numbers = {value: i for i, value in enumerate(values())}
     trails: dict[Any, list[list[int]]] = {}
-    for records in zip(*(_carry_out(plan, outside, person, list(told), c.data.ending, d) for d in days), strict=True):
+    for records in zip(*(_carry_out(plan, outside, person, list(texts), c.data.ending, d) for d in days), strict=True):
         trails.setdefault(records[0][0], []).append([numbers.get(tuple(point), -1) for _, *point in records])
     return published, [np.unique(np.array(p, dtype=np.int64), axis=0) for p in trails.values()]
 
 
 def _hunt(
     asked: Sequence[Requirement],
-    told: Sequence[str],
+    texts: Sequence[str],
     trails_by: Callable[[Sequence[str]], tuple[Published, list[IntArray]]],
     seed: int,
 ) -> AttackResult:
     """The fewest random records of the list, and then the fewest columns, that find more than the limit."""
     limit = default_limit(max((getattr(r, "k", 1) for r in asked), default=1))
-    sets = [names for size in range(1, len(told) + 1) for names in itertools.combinations(told, size)]
-    sides, tried, best = {names: trails_by(names) for names in sets}, 0, (0.0, 0, tuple(told), 0)
+    sets = [names for size in range(1, len(texts) + 1) for names in itertools.combinations(texts, size)]
+    sides, tried, best = {names: trails_by(names) for names in sets}, 0, (0.0, 0, tuple(texts), 0)
     for s in range(1, MOST_HUNTED + 1):
         for names, (published, trails) in sides.items():
             rng = np.random.default_rng([seed, s])
@@ -527,11 +528,11 @@ def _hunt(
     return AttackResult("hunt", HUNT, rate, low, high, limit, f"{tried:,} attackers tried", verdict, words + end)
 
 
-def _person(plan: EventPlan, outside: Table, told: Sequence[str]) -> str:
+def _person(plan: EventPlan, outside: Table, texts: Sequence[str]) -> str:
     """The column of the list that names a person: as in the table that was released, or the only other one."""
     if plan.unit in outside.schema:
         return plan.unit
-    others = [n for n in outside.schema.names if n not in (*told, plan.time, *plan.place)]
+    others = [n for n in outside.schema.names if n not in (*texts, plan.time, *plan.place)]
     if len(others) != 1:
         raise UsageError(
             f"the list has no column '{plan.unit}', and {len(others)} others could name a person.",
@@ -540,15 +541,15 @@ def _person(plan: EventPlan, outside: Table, told: Sequence[str]) -> str:
     return others[0]
 
 
-def _carry_out(plan: EventPlan, outside: Table, person: str, told: list[str], ending: str, days: int) -> list[tuple[Any, ...]]:
+def _carry_out(plan: EventPlan, outside: Table, person: str, texts: list[str], ending: str, days: int) -> list[tuple[Any, ...]]:
     """Person and point of each record of the list, so many days later, as the release writes points: through a file of the same
     form."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    records, _ = complete(outside, (person, *told), (person, *told))
+    records, _ = complete(outside, (person, *texts), (person, *texts))
     columns: dict[str, Any] = {"person": pa.array(column_of(records, person, "text").codes)}
-    for i, name in enumerate(told):
+    for i, name in enumerate(texts):
         kind = outside.schema[name].kind
         if name == plan.time:
             time = time_of(records, name, kind)

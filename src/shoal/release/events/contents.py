@@ -39,7 +39,7 @@ from shoal.release.policy.events import EventRules
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts, judge_events
 from shoal.release.proof.read import header, logical
-from shoal.search.events.event_search import Found
+from shoal.search.events.event_search import Solution
 from shoal.search.events.problem import EVERY, LOCAL, NEEDED, NEVER, Shape, pairs_of
 from shoal.version import __version__
 
@@ -172,28 +172,28 @@ def numbers_of(facts: EventFacts) -> EventNumbers:
     return typed(EventNumbers, facts.to_json())
 
 
-def cost_of(events: EventTable, found: Found) -> EventCost:
+def cost_of(events: EventTable, solution: Solution) -> EventCost:
     """What a plan costs."""
     problem = events.problem
     return EventCost(
-        loss=found.loss,
-        time=found.time_loss if events.rules.time else 0.0,
-        place=found.place_loss if events.rules.place else 0.0,
-        links=found.links_loss,
+        loss=solution.loss,
+        time=solution.time_loss if events.rules.time else 0.0,
+        place=solution.place_loss if events.rules.place else 0.0,
+        links=solution.links_loss,
         records=problem.n,
         incomplete=events.incomplete,
-        truncated=found.truncated,
-        suppressed=found.suppressed,
-        merged=found.merged,
-        left_out_share=found.left_out / problem.n,
+        truncated=solution.truncated,
+        suppressed=solution.suppressed,
+        merged=solution.merged,
+        left_out_share=solution.left_out / problem.n,
         people=events.n_people,
-        people_left=len(np.unique(problem.person[found.stays])),
+        people_left=len(np.unique(problem.person[solution.stays])),
         shapes=len(problem.shapes),
-        tried=found.tried,
-        trips=found.trips_loss,
-        people_away=None if found.away is None else int(found.away.sum()),
-        records_away=None if found.away is None else int(found.away[problem.person].sum()),
-        blank=None if found.blank is None else int((found.blank[found.stays] > 0).sum()) or None,
+        tried=solution.tried,
+        trips=solution.trips_loss,
+        people_away=None if solution.away is None else int(solution.away.sum()),
+        records_away=None if solution.away is None else int(solution.away[problem.person].sum()),
+        blank=None if solution.blank is None else int((solution.blank[solution.stays] > 0).sum()) or None,
     )
 
 

@@ -26,7 +26,7 @@ from shoal.release.events.uses import Flows, flow_table, flows_beside, uses_of
 from shoal.release.policy.events import EventRules
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts, recount_events
-from shoal.search.events.event_search import Found
+from shoal.search.events.event_search import Solution
 from shoal.search.events.problem import EVERY, NEVER, Shape
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Together:
     """All records, and the plan that was found for them."""
 
     events: EventTable
-    found: Found
+    solution: Solution
 
     @property
     def table(self) -> Table:
@@ -55,7 +55,7 @@ class Together:
 
     @property
     def shape(self) -> Shape:
-        return self.found.shape
+        return self.solution.shape
 
     @property
     def asked(self) -> tuple[Any, ...]:
@@ -72,15 +72,15 @@ class Together:
     @property
     def records(self) -> int:
         """Published records."""
-        return int(self.found.stays.sum())
+        return int(self.solution.stays.sum())
 
     @property
     def loss(self) -> float:
-        return self.found.loss
+        return self.solution.loss
 
     @property
     def plan(self) -> EventPlan:
-        return plan_of(self.events, self.found)
+        return plan_of(self.events, self.solution)
 
     @property
     def steps(self) -> EventSteps:
@@ -88,13 +88,13 @@ class Together:
 
     def known(self, asked: int, shown: int, few: int) -> int:
         """Known records that are counted: as many as are asked about, and up to ``shown`` where their sets are few."""
-        lengths = np.unique(self.found.trace[self.found.stays], return_counts=True)[1].tolist()
+        lengths = np.unique(self.solution.trace[self.solution.stays], return_counts=True)[1].tolist()
         more = [s for s in range(asked + 1, shown + 1) if sum(comb(n, s) for n in lengths) <= few]
         return max([asked, *more])
 
     def write(self, file: Path) -> None:
         """The published file."""
-        write_table(published(self.events, self.found), file)
+        write_table(published(self.events, self.solution), file)
 
     def people(self, known: int) -> EventFacts | None:
         """People, where pseudonyms are not people or dates are shifted: counted in a private file, which is removed."""
@@ -103,38 +103,38 @@ class Together:
         import pyarrow.parquet as pq
 
         with scratch() as hidden:
-            rows, points = private(self.events, self.found)
+            rows, points = private(self.events, self.solution)
             pq.write_table(rows, hidden / "data.parquet")
             del rows
             return people_in(hidden / "data.parquet", points, self.rules, self.shape, self.asked, known)
 
     @cached_property
     def _flows(self) -> Flows | None:
-        return flows_beside(self.events, self.found)
+        return flows_beside(self.events, self.solution)
 
     def flow_table(self) -> Any:
         """The published flows (pyarrow); None if there is no file of them."""
-        return None if self._flows is None else flow_table(self.events, self.found, self._flows)
+        return None if self._flows is None else flow_table(self.events, self.solution, self._flows)
 
-    def attacks(self, data: Path, told: EventData, progress: Progress) -> list[AttackResult]:
+    def attacks(self, data: Path, source: EventData, progress: Progress) -> list[AttackResult]:
         """Attacks on the records, and on the file where pseudonyms are not people."""
-        out = run_attacks(self.events, self.found, progress)
+        out = run_attacks(self.events, self.solution, progress)
         if self.shape.renew != NEVER or self.rules.shift:
-            out += published_attacks(data, told, self.steps, self.asked, separate=True)
+            out += published_attacks(data, source, self.steps, self.asked, separate=True)
         return out
 
     def uses(self) -> tuple[EventUse, ...]:
-        return uses_of(self.events, self.found, self._flows)
+        return uses_of(self.events, self.solution, self._flows)
 
     def cost(self) -> EventCost:
-        return cost_of(self.events, self.found)
+        return cost_of(self.events, self.solution)
 
     def before(self, most: int) -> tuple[Before, ...]:
         return before_of(self.events, most)
 
     def shown(self) -> Published:
         """The release for the ledger."""
-        return shown_records(self.events, self.found)
+        return shown_records(self.events, self.solution)
 
 
 def people_in(

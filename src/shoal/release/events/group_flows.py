@@ -21,7 +21,7 @@ from shoal.release.events.publish import place_labels, time_labels
 from shoal.release.events.records import EventTable, several_places
 from shoal.release.events.uses import Entries, Links, Read, entries_of, flow_uses, linking, protected, trips_level, wants_flows
 from shoal.release.policy.events import EventRules
-from shoal.search.events.event_search import Found
+from shoal.search.events.event_search import Solution
 
 
 class GroupFlows:
@@ -33,16 +33,16 @@ class GroupFlows:
         self.before = self.trips = self._flows = np.empty(0, dtype=np.int64)
         self._of_group: list[IntArray] = []
 
-    def add(self, events: EventTable, found: Found, read: Read | None, people: int) -> None:
+    def add(self, events: EventTable, solution: Solution, read: Read | None, people: int) -> None:
         """A group with its plan; so many ``people`` are in the groups before it."""
-        if not wants_flows(events.rules, found.shape):
+        if not wants_flows(events.rules, solution.shape):
             return
-        read = read or Read.of(events, found)
-        entries, which, first, last = entries_of(events, found, read, seen_only=True)
-        links = linking(events, found, read)
+        read = read or Read.of(events, solution)
+        entries, which, first, last = entries_of(events, solution, read, seen_only=True)
+        links = linking(events, solution, read)
         there = np.empty(len(links.total[0]), dtype=np.int64)
         there[links.point] = np.arange(len(links.point))
-        time = None if events.time is None or found.shape.time == NONE else events.time
+        time = None if events.time is None or solution.shape.time == NONE else events.time
         kept = {
             "flow": entries.flow, "who": people + entries.who, "before": entries.before, "shown": entries.shown,
             "barred": entries.barred, "trip": which[links.trips], "total": links.total, "most": links.most, "ends": links.ends,
@@ -51,8 +51,8 @@ class GroupFlows:
             "time": np.zeros(len(there)) if time is None else time.codes[there],
         }  # fmt: skip
         np.savez(self._file(len(self._labels)), **{n: np.asarray(v, dtype=np.int32) for n, v in kept.items()})  # type: ignore[arg-type]
-        level = trips_level(found.shape.place)
-        times = [] if time is None else [time_labels(time, found.shape.time)]
+        level = trips_level(solution.shape.place)
+        times = [] if time is None else [time_labels(time, solution.shape.time)]
         self._labels.append([*(place_labels(p, level, events.trees) for p in events.places), *times])
         self._two = several_places(events.places)
 
@@ -139,8 +139,8 @@ class GroupFlows:
         for g, kept in self._groups():
             trip, at = kept["trip"], self._points_of[g]
             links = Links(trip, [at[e] for e in kept["ends"]], trip, list(total), list(most))
-            told = trip[links.told(links.total, links.most, self._k)]
-            out.append(kept["barred"] + np.bincount(told, minlength=len(kept["barred"])).astype(np.int32))
+            read_keys = trip[links.told(links.total, links.most, self._k)]
+            out.append(kept["barred"] + np.bincount(read_keys, minlength=len(kept["barred"])).astype(np.int32))
         return out
 
     @property

@@ -47,7 +47,7 @@ from shoal.release.events.uses import Read, added_up, uses_of
 from shoal.release.policy.events import ONLY, EventRules
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts
-from shoal.search.events.event_search import Found, best_plan, tried_plan
+from shoal.search.events.event_search import Solution, best_plan, tried_plan
 from shoal.search.events.problem import CUT, EVERY, LOCAL, NEVER, Shape
 
 if TYPE_CHECKING:
@@ -127,9 +127,9 @@ class Groups:
         if left is None:
             left = tuple(s for s in problem.shapes if most is None or s.most == most)
             self.shapes, self.rules = len(left), events.rules
-        found = best_plan(problem.with_shapes(left), lambda done, what: progress(0.1 + 0.2 * done, what))
-        self.tried = min(self.shapes, self.tried + found.tried)
-        self.shape = next(s for s in left if _same(s, found.shape))
+        solution = best_plan(problem.with_shapes(left), lambda done, what: progress(0.1 + 0.2 * done, what))
+        self.tried = min(self.shapes, self.tried + solution.tried)
+        self.shape = next(s for s in left if _same(s, solution.shape))
         return left
 
     @property
@@ -203,15 +203,15 @@ class Groups:
         own = replace(policy, seed=int(np.random.default_rng([policy.seed, 5, g]).integers(1, 2**62)))
         return with_shown(events_of(self.table, own, pq.read_table(self.files[g]).combine_chunks(), 0))
 
-    def _solved(self, g: int) -> tuple[EventTable, Found | None]:
+    def _solved(self, g: int) -> tuple[EventTable, Solution | None]:
         """A group and its plan of the chosen shape."""
         events = self._group(g, with_shape(self.policy, self._rules, self.shape))
-        found = tried_plan(events.problem, self.shape, events.problem.allow)
-        if found is None:
+        solution = tried_plan(events.problem, self.shape, events.problem.allow)
+        if solution is None:
             return events, None
-        if self.shape.place == LOCAL and found.shape.place != LOCAL:  # places are written alike in all groups
-            found = replace(found, shape=self.shape, blank=np.zeros(events.problem.n, dtype=np.int64))
-        return events, found
+        if self.shape.place == LOCAL and solution.shape.place != LOCAL:  # places are written alike in all groups
+            solution = replace(solution, shape=self.shape, blank=np.zeros(events.problem.n, dtype=np.int64))
+        return events, solution
 
     def _solve(self, progress: Progress) -> bool:
         """Every group by the chosen shape: what is published of it, in pieces; False if one cannot be."""
@@ -224,24 +224,26 @@ class Groups:
         with Pieces(self.folder, len(self.files)) as pieces:
             for g in range(len(self.files)):
                 progress(0.3 + 0.3 * g / len(self.files), f"trying {self.shape.words}: group {g + 1} of {len(self.files)}")
-                events, found = self._solved(g)
-                if found is None:
+                events, solution = self._solved(g)
+                if solution is None:
                     return False
-                read = Read.of(events, found) if self.rules.place and self.shape.place != NONE else None
-                self.flows.add(events, found, read, people)
-                index = np.flatnonzero(found.stays)
-                used, which = np.unique(found.trace[index], return_inverse=True)
-                uses = uses_of(events, found, None, read)
-                self.parts.append(Part(cost_of(events, found), len(index), len(used), uses, np.bincount(np.bincount(which))))
+                read = Read.of(events, solution) if self.rules.place and self.shape.place != NONE else None
+                self.flows.add(events, solution, read, people)
+                index = np.flatnonzero(solution.stays)
+                used, which = np.unique(solution.trace[index], return_inverse=True)
+                uses = uses_of(events, solution, None, read)
+                self.parts.append(Part(cost_of(events, solution), len(index), len(used), uses, np.bincount(np.bincount(which))))
                 names = (*self.policy.insensitive, *self.policy.sensitive)
                 more = {n: events.records[n].take(pa.array(index)).combine_chunks() for n in names}
                 keys = np.random.default_rng([self.policy.seed, 2, g]).integers(0, MOST_KEY, len(used))[which]
-                pieces.add(points_shown(events, found, index), more, people + events.problem.person[index], traces + which, keys)
+                pieces.add(
+                    points_shown(events, solution, index), more, people + events.problem.person[index], traces + which, keys
+                )
                 self._keep_points(g, events, people)
                 people, traces = people + events.n_people, traces + len(used)
-                self._labels.append(plan_of(events, found))
+                self._labels.append(plan_of(events, solution))
                 self._weights = events.problem.weights
-                del events, found, read, used, which, index, more, keys
+                del events, solution, read, used, which, index, more, keys
                 give_back()
             self.pieces = pieces
         progress(0.6, "protecting the flows of all groups")
@@ -307,16 +309,16 @@ class Groups:
         """The published flows (pyarrow); None if there is no file of them."""
         return self.flows.table()
 
-    def attacks(self, data: Path, told: EventData, progress: Progress) -> list[AttackResult]:
+    def attacks(self, data: Path, source: EventData, progress: Progress) -> list[AttackResult]:
         """Attacks on the first group alone: it hides people among fewer than the whole does."""
-        events, found = self._solved(0)
-        if found is None:
+        events, solution = self._solved(0)
+        if solution is None:
             raise InternalError("a group that was solved cannot be solved again.")
-        out = run_attacks(events, found, progress)
+        out = run_attacks(events, solution, progress)
         if self.shape.renew != NEVER:
             file = self.folder / f"attacked{data.suffix}"
-            write_table(published(events, found), file)
-            out += published_attacks(file, told, self.steps, self.asked, separate=True)
+            write_table(published(events, solution), file)
+            out += published_attacks(file, source, self.steps, self.asked, separate=True)
         give_back()
         return out
 
@@ -333,8 +335,8 @@ class Groups:
         parts = [p.cost for p in self.parts]
 
         def total(name: str) -> int | None:
-            found = [getattr(c, name) for c in parts if getattr(c, name) is not None]
-            return sum(found) if found else None
+            values = [getattr(c, name) for c in parts if getattr(c, name) is not None]
+            return sum(values) if values else None
 
         n = self.n
         counts: Any = {x: total(x) or 0 for x in ("records", "truncated", "suppressed", "merged", "people", "people_left")}
@@ -382,9 +384,9 @@ class Groups:
         return Traces.of_keys(keys, people)
 
 
-def _same(shape: Shape, found: Shape) -> bool:
+def _same(shape: Shape, solution_shape: Shape) -> bool:
     """Whether a plan is of this shape; one that blanks nothing is found as exact."""
-    return shape == found or (shape.place == LOCAL and replace(shape, place=EXACT) == found)
+    return shape == solution_shape or (shape.place == LOCAL and replace(shape, place=EXACT) == solution_shape)
 
 
 def with_shape(policy: Policy, rules: EventRules, shape: Shape) -> Policy:

@@ -31,7 +31,7 @@ from shoal.release.policy.events import ONLY
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import facts_of_rows
 from shoal.release.proof.read import rows
-from shoal.search.events.event_search import Found
+from shoal.search.events.event_search import Solution
 from shoal.search.events.problem import CUT, EVERY
 
 EVENT_PLAN = "shoal-event-plan/1"
@@ -117,12 +117,12 @@ def with_choices_of(policy: Policy, plan: EventPlan) -> Policy:
     return replace(policy, events=fixed)
 
 
-def plan_of(events: EventTable, found: Found) -> EventPlan:
+def plan_of(events: EventTable, solution: Solution) -> EventPlan:
     """The plan of a release, as it is published."""
-    shape, rules = found.shape, events.rules
+    shape, rules = solution.shape, events.rules
     fewest = fewest_of(events.problem.asked)
     named = shape.place == CUT or shape.place.startswith("level:")
-    labels = {p.name: _labels(events, found, i, fewest) for i, p in enumerate(events.places)} if named else {}
+    labels = {p.name: _labels(events, solution, i, fewest) for i, p in enumerate(events.places)} if named else {}
     return EventPlan(
         rules.unit,
         rules.time,
@@ -137,13 +137,13 @@ def plan_of(events: EventTable, found: Found) -> EventPlan:
     )
 
 
-def _labels(events: EventTable, found: Found, which: int, fewest: int) -> dict[str, str]:
+def _labels(events: EventTable, solution: Solution, which: int, fewest: int) -> dict[str, str]:
     """Value to label, for the values that enough people have."""
     place = events.places[which]
     both = np.unique(place.codes * events.n_people + events.problem.person) // events.n_people
     people = np.bincount(both, minlength=len(place.values))
     texts: list[str] = canonical_text(place.values).to_pylist()
-    labels: list[Any] = place_labels(place, found.shape.place, events.trees, found.levels).to_pylist()
+    labels: list[Any] = place_labels(place, solution.shape.place, events.trees, solution.levels).to_pylist()
     return {t: str(lab) for t, lab, n in zip(texts, labels, people.tolist(), strict=True) if n >= fewest}
 
 

@@ -21,7 +21,7 @@ from shoal.model.plan import Plan
 from shoal.model.requirement import InferredPlace, NearRecords
 from shoal.release.events.records import Column, EventTable
 from shoal.release.policy.events import ONLY
-from shoal.search.events.event_search import Found, label_texts
+from shoal.search.events.event_search import Solution, label_texts
 from shoal.search.events.problem import CUT, EVERY, LOCAL, NEVER
 
 DAY = UNITS["d"]
@@ -29,14 +29,14 @@ TRIPS = "trips"
 """The column of flows that counts."""
 
 
-def published(events: EventTable, found: Found) -> Any:
+def published(events: EventTable, solution: Solution) -> Any:
     """The records as they are published, in an order that tells nothing (pyarrow)."""
     import pyarrow as pa
 
-    index = np.flatnonzero(found.stays)
-    columns = _points(events, found, index, shifted=True)
-    if found.shape.renew != EVERY:
-        columns[events.rules.unit] = pseudonyms(events, found)
+    index = np.flatnonzero(solution.stays)
+    columns = _points(events, solution, index, shifted=True)
+    if solution.shape.renew != EVERY:
+        columns[events.rules.unit] = pseudonyms(events, solution)
     for name in (*events.policy.insensitive, *events.policy.sensitive):
         columns[name] = events.records[name].take(pa.array(index)).combine_chunks()
     if events.rules.flows == ONLY:
@@ -48,39 +48,39 @@ def published(events: EventTable, found: Found) -> Any:
     return made.sort_by([(n, "ascending") for n in (*first, *(n for n in names if n not in first))])
 
 
-def private(events: EventTable, found: Found) -> tuple[Any, list[str]]:
+def private(events: EventTable, solution: Solution) -> tuple[Any, list[str]]:
     """Who is behind each published record, at the dates before a shift: trace, person, and what tells the point, with the names
     of the latter. Never published: people are counted in it."""
     import pyarrow as pa
 
-    index = np.flatnonzero(found.stays)
-    points = _points(events, found, index, shifted=False)
-    columns = {"trace": pa.array(found.trace[index]), "person": pa.array(events.problem.person[index])}
+    index = np.flatnonzero(solution.stays)
+    points = _points(events, solution, index, shifted=False)
+    columns = {"trace": pa.array(solution.trace[index]), "person": pa.array(events.problem.person[index])}
     columns |= {f"value {name}": events.records[name].take(pa.array(index)).combine_chunks() for name in events.policy.sensitive}
     named = {f"point {i}": values for i, values in enumerate(points.values())}
     return pa.table(columns | named), list(named)
 
 
-def points_shown(events: EventTable, found: Found, index: IntArray) -> dict[str, Any]:
+def points_shown(events: EventTable, solution: Solution, index: IntArray) -> dict[str, Any]:
     """Time and places of some records as the plan shows them, at the dates before a shift."""
-    return _points(events, found, index, shifted=False)
+    return _points(events, solution, index, shifted=False)
 
 
-def _points(events: EventTable, found: Found, index: IntArray, *, shifted: bool) -> dict[str, Any]:
+def _points(events: EventTable, solution: Solution, index: IntArray, *, shifted: bool) -> dict[str, Any]:
     """Time and places of some records as the plan shows them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     columns: dict[str, Any] = {}
-    if events.time is not None and found.shape.time != NONE:
+    if events.time is not None and solution.shape.time != NONE:
         move = shifted and events.rules.shift
-        days = shifts(events, found.shape.time)[events.problem.person[index]] if move else None
-        columns[events.time.name] = _times(events.time, found.shape.time, index, days)
-    for i, place in enumerate(events.places if found.shape.place != NONE else ()):
-        labels = place_labels(place, found.shape.place, events.trees, found.levels)
+        days = shifts(events, solution.shape.time)[events.problem.person[index]] if move else None
+        columns[events.time.name] = _times(events.time, solution.shape.time, index, days)
+    for i, place in enumerate(events.places if solution.shape.place != NONE else ()):
+        labels = place_labels(place, solution.shape.place, events.trees, solution.levels)
         columns[place.name] = labels.take(pa.array(place.codes[index]))
-        if found.shape.place == LOCAL and found.blank is not None:
-            hidden = pa.array(found.blank[index] >= len(events.places) - i)
+        if solution.shape.place == LOCAL and solution.blank is not None:
+            hidden = pa.array(solution.blank[index] >= len(events.places) - i)
             columns[place.name] = pc.if_else(hidden, BLANK, columns[place.name])
     return columns
 
@@ -127,15 +127,15 @@ def with_shown(events: EventTable) -> EventTable:
     return replace(events, problem=replace(events.problem, shown=shown_by(events)))
 
 
-def shown_of(events: EventTable, found: Found) -> Shown:
+def shown_of(events: EventTable, solution: Solution) -> Shown:
     """What is published of the records by a plan beside their points."""
-    shown = shown_by(events)(found.shape.time, EXACT if found.shape.place in (CUT, LOCAL) else found.shape.place)
+    shown = shown_by(events)(solution.shape.time, EXACT if solution.shape.place in (CUT, LOCAL) else solution.shape.place)
     places: list[Any] = list(shown.places)
-    if found.shape.place == CUT:
-        labels = place_labels(events.places[0], CUT, events.trees, found.levels)
+    if solution.shape.place == CUT:
+        labels = place_labels(events.places[0], CUT, events.trees, solution.levels)
         places = [labels.to_numpy(zero_copy_only=False)[events.places[0].codes]]
-    elif found.blank is not None:
-        places = [np.where(found.blank >= len(places) - i, BLANK, p.astype(str)) for i, p in enumerate(places)]
+    elif solution.blank is not None:
+        places = [np.where(solution.blank >= len(places) - i, BLANK, p.astype(str)) for i, p in enumerate(places)]
     return replace(shown, places=tuple(places))
 
 
@@ -235,19 +235,19 @@ def write_table(made: Any, file: Path) -> None:
         ) from None
 
 
-def pseudonyms(events: EventTable, found: Found) -> Any:
+def pseudonyms(events: EventTable, solution: Solution) -> Any:
     """The pseudonym of every published record (pyarrow), in the order of the records that stay."""
     import pyarrow as pa
 
-    index = np.flatnonzero(found.stays)
-    used, which = np.unique(found.trace[index], return_inverse=True)
+    index = np.flatnonzero(solution.stays)
+    used, which = np.unique(solution.trace[index], return_inverse=True)
     rng = np.random.default_rng([events.policy.seed, 2])
     dealt = rng.permutation(len(used))
     if not events.rules.vault:
         return pa.array(dealt[which] + 1)
     owner = np.empty(len(used), dtype=np.int64)
     owner[dealt[which]] = events.problem.person[index]
-    return _of_vault(events, owner, renewed=found.shape.renew != NEVER).take(pa.array(dealt[which]))
+    return _of_vault(events, owner, renewed=solution.shape.renew != NEVER).take(pa.array(dealt[which]))
 
 
 def _of_vault(events: EventTable, owner: IntArray, *, renewed: bool) -> Any:

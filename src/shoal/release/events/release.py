@@ -232,11 +232,11 @@ def _decided(table: Table, policy: Policy, most: int | None, progress: Progress)
     if most is not None:
         problem = problem.with_shapes(tuple(s for s in problem.shapes if s.most == most))
     if events.rules.flows == ONLY:
-        found = flows_only(events)
+        solution = flows_only(events)
     else:
-        found = best_plan(problem, lambda done, what: progress(0.1 + 0.5 * done, what))
-        found = with_flows(events, found) if problem.flows else found
-    return Together(replace(events, problem=problem), found)
+        solution = best_plan(problem, lambda done, what: progress(0.1 + 0.5 * done, what))
+        solution = with_flows(events, solution) if problem.flows else solution
+    return Together(replace(events, problem=problem), solution)
 
 
 SHOWN = 3
@@ -316,17 +316,17 @@ def carry_out(decided: Decided, output: Output, stage: Path, progress: Progress)
     return Made(seal(body, page, stage, signer, table=new), page, kept)
 
 
-def _to_table(decided: Decided, name: str, data: Path, told: EventData, facts: EventFacts) -> EventData:
+def _to_table(decided: Decided, name: str, data: Path, source: EventData, facts: EventFacts) -> EventData:
     """The written file as a table of the database, read back and counted again."""
     made = decided.table.add_neighbour(name, opened(data))
-    told = replace(told, file=None, table=name, engine=made.engine, columns=tuple(made.schema.names))
-    again = facts_of_table(made, told, decided.asked, max(facts.smallest))
+    source = replace(source, file=None, table=name, engine=made.engine, columns=tuple(made.schema.names))
+    again = facts_of_table(made, source, decided.asked, max(facts.smallest))
     if not alike(again.to_json(), facts.to_json()):
         raise VerificationError(
             f"table '{name}' was written but does not hold what was planned.",
             hint="It was dropped. Run it again when nobody writes to the table.",
         )
-    return told
+    return source
 
 
 def _keep_flows(data: Path, stage: Path) -> None:

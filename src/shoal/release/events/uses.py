@@ -37,7 +37,7 @@ from shoal.release.events.records import EventTable, fewest_of, places_at, sever
 from shoal.release.policy.events import EventRules
 from shoal.release.proof.events import read_flows
 from shoal.release.proof.read import rows
-from shoal.search.events.event_search import Found, plan_found
+from shoal.search.events.event_search import Solution, plan_found
 from shoal.search.events.problem import CUT, LOCAL, Shape
 from shoal.search.events.suppress import most_each, most_shown
 
@@ -45,28 +45,28 @@ FLOWS = "flows"
 """The name of the file, without its ending."""
 
 
-def uses_of(events: EventTable, found: Found, flows: Flows | None, read: Read | None = None) -> tuple[EventUse, ...]:
+def uses_of(events: EventTable, solution: Solution, flows: Flows | None, read: Read | None = None) -> tuple[EventUse, ...]:
     """Every comparison that the published columns allow: before, in the true order and at the published level of the places;
     after, as anybody computes it from the published file."""
-    problem, width = events.problem, found.shape.time
+    problem, width = events.problem, solution.shape.time
     hours, days = _told(events, width)
-    index = np.flatnonzero(found.stays)
+    index = np.flatnonzero(solution.stays)
     place = after = None
     trips: list[IntArray | None] = [None, None]
     made: list[EventUse] = []
-    if events.places and found.shape.place != NONE:
-        read = read or Read.of(events, found)
+    if events.places and solution.shape.place != NONE:
+        read = read or Read.of(events, solution)
         place, after = read.place, read.shown[index]
         trips = [read.keys(*read.made), None if read.seen is None else read.keys(*read.seen)]
-        made += _along_traces(events, found, read, hours=hours)
+        made += _along_traces(events, solution, read, hours=hours)
     if events.places:
-        made += _exact_places(events, found)
+        made += _exact_places(events, solution)
     made += [] if flows is None else flow_uses(flows.before, flows.trips)
     moment = None
     if events.time is not None and events.time.kind in ("timestamp", "date", "time"):
         moment = microseconds(events.time.values, events.time.kind)[events.time.codes]
     before = Log(problem.person, moment, place, trips[0] if trips[1] is not None else None)
-    left = Log(found.trace[index], None if moment is None else moment[index], after, trips[1])
+    left = Log(solution.trace[index], None if moment is None else moment[index], after, trips[1])
     made = [*compare_logs(before, left, hours=hours, days=days), *made]
     return tuple(made)
 
@@ -80,14 +80,14 @@ STAYS = np.array([1, 2, 4, 8, 24]) * UNITS["h"]
 """Ends of the classes of dwell times."""
 
 
-def _along_traces(events: EventTable, found: Found, read: Read, *, hours: bool) -> list[EventUse]:
+def _along_traces(events: EventTable, solution: Solution, read: Read, *, hours: bool) -> list[EventUse]:
     """Trips by hour and by the time before them, and the people with three places in a row; before, and as the file tells."""
     if read.two or read.seen is None:
         return []
     out, both = [], (read.made, read.seen)
     moment = events.problem.moment
-    if events.time is not None and moment is not None and found.shape.time not in CYCLES:
-        times = time_labels(events.time, found.shape.time).cast("timestamp[us]").cast("int64").to_numpy()[events.time.codes]
+    if events.time is not None and moment is not None and solution.shape.time not in CYCLES:
+        times = time_labels(events.time, solution.shape.time).cast("timestamp[us]").cast("int64").to_numpy()[events.time.codes]
         at = list(zip((moment, times), both, strict=True))
         if hours:
             begun = (np.bincount(m[a] // UNITS["h"] % 24, minlength=24) for m, (a, _) in at)
@@ -101,7 +101,7 @@ def _along_traces(events: EventTable, found: Found, read: Read, *, hours: bool) 
     codes = np.zeros(len(places[0]), dtype=np.int64)
     for place in places:
         codes = np.unique(codes * (int(read.place.max()) + 1) + place, return_inverse=True)[1]
-    who = np.concatenate((events.problem.person[rows[0][0]], found.trace[rows[1][0]]))
+    who = np.concatenate((events.problem.person[rows[0][0]], solution.trace[rows[1][0]]))
     width, n = int(who.max(initial=0)) + 1, int(codes.max(initial=-1)) + 1
     keys = codes * width + who
     before, after = (np.bincount(distinct(k) // width, minlength=n) for k in (keys[:size], keys[size:]))
@@ -131,7 +131,7 @@ def _told(events: EventTable, width: str) -> tuple[bool, bool]:
     return hours, kind in ("timestamp", "date") and length <= UNITS["d"] and not events.rules.shift
 
 
-def _exact_places(events: EventTable, found: Found) -> list[EventUse]:
+def _exact_places(events: EventTable, solution: Solution) -> list[EventUse]:
     """Records published with their exact place, and the most that any plan could show.
 
     A record that shows its place is one of the pseudonyms there at its published time, and nobody has more than one in k of
@@ -140,7 +140,7 @@ def _exact_places(events: EventTable, found: Found) -> list[EventUse]:
     problem = events.problem
     k = people_asked(problem.asked)
     most = most_shown(problem.places[EXACT], problem.person, k)
-    clear = int(Read.clear(found).sum()) if found.shape.place in (EXACT, LOCAL) else 0
+    clear = int(Read.clear(solution).sum()) if solution.shape.place in (EXACT, LOCAL) else 0
     words = "records with their exact place"
     if k > 1:
         words += f"; no plan that meets known[1]>={k} shows more than {100 * most / problem.n:.1f} % of them"
@@ -160,16 +160,16 @@ class Read:
     seen: tuple[IntArray, IntArray] | None
 
     @staticmethod
-    def clear(found: Found) -> Mask:
+    def clear(solution: Solution) -> Mask:
         """The published records whose place is not blank."""
-        return found.stays if found.blank is None else found.stays & (found.blank == 0)
+        return solution.stays if solution.blank is None else solution.stays & (solution.blank == 0)
 
     @classmethod
-    def of(cls, events: EventTable, found: Found) -> Read:
-        problem, level = events.problem, found.shape.place
+    def of(cls, events: EventTable, solution: Solution) -> Read:
+        problem, level = events.problem, solution.shape.place
         exact = level in (EXACT, LOCAL, NONE)
-        place: IntArray = problem.places[EXACT] if exact else published_places(events, found)  # type: ignore[assignment]
-        clear = cls.clear(found) & (level != NONE)
+        place: IntArray = problem.places[EXACT] if exact else published_places(events, solution)  # type: ignore[assignment]
+        clear = cls.clear(solution) & (level != NONE)
         shown = np.where(clear, place, -1)
         if several_places(events.places):
             every, seen = np.arange(problem.n), np.flatnonzero(clear)
@@ -179,11 +179,11 @@ class Read:
             made = (place[:0], place[:0])
         else:
             made = problem.trips if exact else trips_of(problem.person, moment, place)
-        order = times_at(events.time, found.shape.time) if problem.ordered(found.shape) else None
+        order = times_at(events.time, solution.shape.time) if problem.ordered(solution.shape) else None
         if order is None:
             return cls(place, shown, False, made, None)
-        index = np.flatnonzero(found.stays)
-        first, last = trips_of(found.trace[index], order[index], shown[index])
+        index = np.flatnonzero(solution.stays)
+        first, last = trips_of(solution.trace[index], order[index], shown[index])
         return cls(place, shown, False, made, (index[first], index[last]))
 
     def keys(self, first: IntArray, last: IntArray) -> IntArray:
@@ -213,7 +213,7 @@ class Flows:
         return 1 - int(np.minimum(self.trips, self.before).sum()) / total if total else 0.0
 
 
-def flows_only(events: EventTable) -> Found:
+def flows_only(events: EventTable) -> Solution:
     """The plan that publishes trips by origin and destination and no records; InfeasibleError if too many trips are of small
     flows."""
     problem = events.problem
@@ -231,15 +231,15 @@ def flows_only(events: EventTable) -> Found:
     return replace(outcome, tried=1)
 
 
-def flows_beside(events: EventTable, found: Found) -> Flows | None:
+def flows_beside(events: EventTable, solution: Solution) -> Flows | None:
     """The flows that are published beside the records: if the policy wants them; or if it does not say, the records show one
     place each, no requirement limits what tells the next place, and there are any."""
     rules = events.rules
-    if not wants_flows(rules, found.shape) or any(
+    if not wants_flows(rules, solution.shape) or any(
         isinstance(r, InferredNext) for r in events.problem.asked if rules.flows is None
     ):
         return None
-    flows = flows_of(events, found)
+    flows = flows_of(events, solution)
     return flows if flows.trips.any() or rules.flows is True else None
 
 
@@ -260,11 +260,11 @@ class Entries:
     lines: list[IntArray]
 
 
-def flows_of(events: EventTable, found: Found, read: Read | None = None) -> Flows:
+def flows_of(events: EventTable, solution: Solution, read: Read | None = None) -> Flows:
     """Trips by origin and destination, small ones protected."""
-    read, k = read or Read.of(events, found), fewest_of(events.problem.asked)
-    entries, which, first, last = entries_of(events, found, read)
-    links = linking(events, found, read)
+    read, k = read or Read.of(events, solution), fewest_of(events.problem.asked)
+    entries, which, first, last = entries_of(events, solution, read)
+    links = linking(events, solution, read)
     barred = which[links.trips[links.told(links.total, links.most, k)]]
     entries.barred[:] += np.bincount(barred, minlength=len(entries.flow))
     true, published, added, extra = protected(entries, k)
@@ -276,26 +276,26 @@ def flows_of(events: EventTable, found: Found, read: Read | None = None) -> Flow
 
 
 def entries_of(
-    events: EventTable, found: Found, read: Read, *, seen_only: bool = False
+    events: EventTable, solution: Solution, read: Read, *, seen_only: bool = False
 ) -> tuple[Entries, IntArray, IntArray, IntArray]:
     """The trips by flow and person, with flows that only the records show or without; the entry of each trip of the table; and
     the first and the last record of one trip of each flow. Barred are the trips of people who are left out whole."""
     people, person, keys = events.n_people, events.problem.person, read.keys(*read.made)
     seen = read.seen or (keys[:0], keys[:0])
-    told = read.keys(*seen)
-    there = np.ones(len(told), dtype=np.bool_) if seen_only else np.isin(told, keys)
-    seen, told = (seen[0][there], seen[1][there]), told[there]
-    known, example = np.unique(np.concatenate((keys, told)), return_index=True)
+    read_keys = read.keys(*seen)
+    there = np.ones(len(read_keys), dtype=np.bool_) if seen_only else np.isin(read_keys, keys)
+    seen, read_keys = (seen[0][there], seen[1][there]), read_keys[there]
+    known, example = np.unique(np.concatenate((keys, read_keys)), return_index=True)
     made = np.searchsorted(known, keys) * people + person[read.made[0]]
-    read_too = np.searchsorted(known, told) * people + person[seen[0]]
+    read_too = np.searchsorted(known, read_keys) * people + person[seen[0]]
     both, which = np.unique(np.concatenate((made, read_too)), return_inverse=True)
     before, shown = (np.bincount(w, minlength=len(both)) for w in (which[: len(made)], which[len(made) :]))
     flow, who = both // people, both % people
     first, last = (np.concatenate(x)[example] for x in zip(read.made, seen, strict=True))
     barred = np.zeros(len(both), dtype=np.int64)
-    if found.away is not None:
-        barred[found.away[who]] = before[found.away[who]]
-    entries = Entries(flow, who, before, shown, barred, _ends(events, found, read, first, last))
+    if solution.away is not None:
+        barred[solution.away[who]] = before[solution.away[who]]
+    entries = Entries(flow, who, before, shown, barred, _ends(events, solution, read, first, last))
     return entries, which[: len(made)], first, last
 
 
@@ -353,17 +353,17 @@ class Links:
         return out
 
 
-def linking(events: EventTable, found: Found, read: Read) -> Links:
+def linking(events: EventTable, solution: Solution, read: Read) -> Links:
     """The trips of the table between two pseudonyms, and the pseudonyms that end and begin at each point."""
     first, last = read.made
-    shown = found.alive if found.blank is None else found.alive & (found.blank == 0)
-    trips = np.flatnonzero(shown[first] & shown[last] & (found.trace[first] != found.trace[last]))
+    shown = solution.alive if solution.blank is None else solution.alive & (solution.blank == 0)
+    trips = np.flatnonzero(shown[first] & shown[last] & (solution.trace[first] != solution.trace[last]))
     if not len(trips):
         none = first[:0]
         return Links(trips, [none, none], none, [none, none], [none, none])
-    times = times_at(events.time, found.shape.time)
+    times = times_at(events.time, solution.shape.time)
     at = read.place + 1 if times is None else (read.place + 1) * (int(times.max()) + 1) + times
-    point, people, clear = numbered(at)[1], events.n_people, Read.clear(found)
+    point, people, clear = numbered(at)[1], events.n_people, Read.clear(solution)
     totals, mosts = [], []
     for side in (0, 1):
         free = clear.copy()
@@ -391,11 +391,11 @@ def _shared(flow: IntArray, times: IntArray, k: int, n: int) -> Mask:
     return out
 
 
-def _ends(events: EventTable, found: Found, read: Read, first: IntArray, last: IntArray) -> list[IntArray]:
+def _ends(events: EventTable, solution: Solution, read: Read, first: IntArray, last: IntArray) -> list[IntArray]:
     """Flows that add up: those of one origin, those of one destination, and all; a number for each line."""
     origin, destination = read.place[first], read.place[last]
     if read.two:
-        level = EXACT if found.shape.place in (LOCAL, NONE) else found.shape.place
+        level = EXACT if solution.shape.place in (LOCAL, NONE) else solution.shape.place
         origin, destination = (places_at((p,), level, events.trees)[first] for p in events.places)
     return [origin, destination, np.zeros(len(first), dtype=np.int64)]
 
@@ -422,7 +422,7 @@ def _needed(flow: IntArray, who: IntArray, hidden: Mask, extra: IntArray, ends: 
     return out
 
 
-def _tight(true: IntArray, told: IntArray, extra: IntArray, ends: list[IntArray], k: int) -> Mask:
+def _tight(true: IntArray, stated: IntArray, extra: IntArray, ends: list[IntArray], k: int) -> Mask:
     """Flows that must state no more than the records show, so that somebody who knows the true sums of all rows and columns
     cannot tell a hidden flow to within fewer than k trips: in its row or column the one that adds least to the records.
 
@@ -430,15 +430,15 @@ def _tight(true: IntArray, told: IntArray, extra: IntArray, ends: list[IntArray]
     has at most.
     """
     out = np.zeros(len(true), dtype=np.bool_)
-    hidden = np.flatnonzero(true != told)
+    hidden = np.flatnonzero(true != stated)
     rows, columns = ends[0][hidden].tolist(), (~ends[1][hidden]).tolist()
-    can_fall = np.where(told < true, true - told, true)[hidden].tolist()
+    can_fall = np.where(stated < true, true - stated, true)[hidden].tolist()
     near: dict[int, dict[int, int]] = {}
     for row, column, n in zip(rows, columns, can_fall, strict=True):
         near.setdefault(row, {})[column], near.setdefault(column, {})[row] = n, k
     for row, column, n in zip(rows, columns, can_fall, strict=True):
         if _moved_directly(near, row, column, k) < k and _moved(near, row, column, k) + min(n, _moved(near, column, row, k)) < k:
-            can = np.flatnonzero((extra > 0) & (true == told) & ((ends[0] == row) | (ends[1] == ~column)))
+            can = np.flatnonzero((extra > 0) & (true == stated) & ((ends[0] == row) | (ends[1] == ~column)))
             out[can[np.argsort(extra[can], kind="stable")][:1]] = True
     return out
 
@@ -523,12 +523,12 @@ def _behind_bridges(origins: IntArray, destinations: IntArray) -> list[tuple[lis
     return out
 
 
-def flow_table(events: EventTable, found: Found, flows: Flows) -> Any:
+def flow_table(events: EventTable, solution: Solution, flows: Flows) -> Any:
     """The published flows as a table (pyarrow): origin, destination, trips; in the order of their names."""
     import pyarrow as pa
 
     index = np.flatnonzero(flows.trips)
-    made = pa.table({**_named_ends(events, found, flows.first[index], flows.last[index]), "trips": flows.trips[index]})
+    made = pa.table({**_named_ends(events, solution, flows.first[index], flows.last[index]), "trips": flows.trips[index]})
     return made.sort_by([(n, "ascending") for n in made.column_names])
 
 
@@ -537,12 +537,12 @@ def trips_level(place: str) -> str:
     return EXACT if place == NONE else place
 
 
-def _named_ends(events: EventTable, found: Found, first: IntArray, last: IntArray) -> dict[str, Any]:
+def _named_ends(events: EventTable, solution: Solution, first: IntArray, last: IntArray) -> dict[str, Any]:
     """Origin and destination of some trips, as they are published."""
     import pyarrow as pa
 
-    level = trips_level(found.shape.place)
-    labels = [(p, place_labels(p, level, events.trees, found.levels)) for p in events.places]
+    level = trips_level(solution.shape.place)
+    labels = [(p, place_labels(p, level, events.trees, solution.levels)) for p in events.places]
     if several_places(events.places):
         return {p.name: values.take(pa.array(p.codes[first])) for p, values in labels}
     ends = (("from", first), ("to", last))
@@ -559,15 +559,15 @@ def added_up(
         for use in uses:
             named.setdefault(use.name, []).append((use, n))
     total, out = sum(records), []
-    for name, found in named.items():
-        first = found[0][0]
+    for name, named_uses in named.items():
+        first = named_uses[0][0]
         before: float | None
         after: float | None
 
-        def mean(what: str, found: list[tuple[EventUse, int]] = found, by_size: bool = False) -> float | None:
-            told = [(getattr(u, what), u.before if by_size else n) for u, n in found if getattr(u, what) is not None]
-            whole = sum(n for _, n in told)
-            return sum(x * n for x, n in told) / whole if whole else None
+        def mean(what: str, pairs: list[tuple[EventUse, int]] = named_uses, by_size: bool = False) -> float | None:
+            values = [(getattr(u, what), u.before if by_size else n) for u, n in pairs if getattr(u, what) is not None]
+            whole = sum(n for _, n in values)
+            return sum(x * n for x, n in values) / whole if whole else None
 
         if name == "records per person":
             shown = sum(u.after for u in (p[0] for p in parts))
@@ -575,20 +575,20 @@ def added_up(
         elif name in ("hour of the day", "weekday"):
             before, after, kept, error = mean("before"), mean("after"), mean("kept"), mean("error")
         elif name == "people per place":
-            before, after = (float(max(getattr(u, w) for u, _ in found)) for w in ("before", "after"))
+            before, after = (float(max(getattr(u, w) for u, _ in named_uses)) for w in ("before", "after"))
             kept, error = mean("kept"), mean("error")
         else:
-            before, after = (float(sum(getattr(u, w) for u, _ in found)) for w in ("before", "after"))
+            before, after = (float(sum(getattr(u, w) for u, _ in named_uses)) for w in ("before", "after"))
             kept, error = mean("kept", by_size=True), mean("error", by_size=True)
         words = first.sentence.split("; no plan")[0]
         out.append(EventUse(name, words, before or 0.0, after or 0.0, kept, error))
     return out
 
 
-def with_flows(events: EventTable, found: Found) -> Found:
+def with_flows(events: EventTable, solution: Solution) -> Solution:
     """The plan with the loss of trips that the published flows leave."""
-    lost, share = flows_of(events, found).lost, events.problem.weights.trips / sum(vars(events.problem.weights).values())
-    return replace(found, trips_loss=lost, loss=found.loss + share * (lost - found.trips_loss))
+    lost, share = flows_of(events, solution).lost, events.problem.weights.trips / sum(vars(events.problem.weights).values())
+    return replace(solution, trips_loss=lost, loss=solution.loss + share * (lost - solution.trips_loss))
 
 
 def earlier_flows(
@@ -655,15 +655,15 @@ def _days(file: Path, data: EventData, steps: EventSteps) -> tuple[int, int] | N
     return min(read), max(read) + days - 1
 
 
-def published_places(events: EventTable, found: Found) -> IntArray | None:
+def published_places(events: EventTable, solution: Solution) -> IntArray | None:
     """The place of each record as it is published."""
-    level = found.shape.place
-    if level == LOCAL and found.blank is not None:
-        shown: IntArray = np.choose(found.blank, events.problem.ladder)
+    level = solution.shape.place
+    if level == LOCAL and solution.blank is not None:
+        shown: IntArray = np.choose(solution.blank, events.problem.ladder)
         return shown
     if level != CUT:
         codes: IntArray | None = places_at(events.places, level, events.trees)
         return codes
-    labels: list[Any] = place_labels(events.places[0], level, events.trees, found.levels).to_pylist()
+    labels: list[Any] = place_labels(events.places[0], level, events.trees, solution.levels).to_pylist()
     numbers = np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True)[1]
     return numbers[events.places[0].codes].astype(np.int64)

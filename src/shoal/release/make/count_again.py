@@ -79,14 +79,14 @@ def _same_classes(now: ClassCounts, was: ClassCounts) -> bool:
     return values and all(np.array_equal(a, b) for a, b in numbers)
 
 
-def count_people(prepared: Prepared, decision: Decision, stage: Path, found: Counted) -> Counted | None:
+def count_people(prepared: Prepared, decision: Decision, stage: Path, counted: Counted) -> Counted | None:
     """With a person column: its people. Where it is not published, the plan is written with it in private, and removed."""
     policy = prepared.policy
     if policy.unit is None:
         return None
-    if found.facts.people is not None:
-        check_linked(found.facts.linked_k, policy.smallest_class)
-        return found
+    if counted.facts.people is not None:
+        check_linked(counted.facts.linked_k, policy.smallest_class)
+        return counted
     hidden = stage / ".people"
     hidden.mkdir(mode=0o700)
     try:

@@ -43,7 +43,7 @@ from shoal.search.events.suppress import Pairs, suppressed, too_many, too_rare
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Found:
+class Solution:
     """A plan and what it costs. ``stays`` marks the published records (of those at the same point under one pseudonym the
     first; ``alive`` marks all of these), ``trace`` is the pseudonym of every record (−1: none); ``levels`` of the leaves, for a
     cut; ``blank`` columns of the place of each record, for a local plan.
@@ -78,7 +78,7 @@ MANY = 200_000
 """Records above which a plan that often does is tried first, so that hopeless ones are given up early."""
 
 
-def best_plan(problem: EventProblem, progress: Progress = silent) -> Found:
+def best_plan(problem: EventProblem, progress: Progress = silent) -> Solution:
     """The plan of least loss among the shapes.
 
     Raises
@@ -140,7 +140,7 @@ def base_losses(problem: EventProblem, shape: Shape) -> Losses:
     return problem.lost(shape, whole, keep, pairs.trace, place, None)
 
 
-def tried_plan(problem: EventProblem, shape: Shape, allow: float, limit: float | None = None) -> Found | None:
+def tried_plan(problem: EventProblem, shape: Shape, allow: float, limit: float | None = None) -> Solution | None:
     """The plan of this shape that leaves out at most this share of the records; None if there is none, or if it is seen early
     that none loses less than ``limit``. If more would have to go, people are left out whole, as far as that is allowed: those of
     whose records the largest share would go, about as many as it takes."""
@@ -169,7 +169,7 @@ TURNS = 4
 """How often more people are left out whole, because those who are left lose more records without them."""
 
 
-def _try_plan(problem: EventProblem, shape: Shape, allow: float, limit: float | None, away: Mask | None) -> Found | None:
+def _try_plan(problem: EventProblem, shape: Shape, allow: float, limit: float | None, away: Mask | None) -> Solution | None:
     """:func:`tried_plan` without these people, whose records do not count among those that may be left out."""
     keep = kept_records(problem, shape)
     there = keep | True if away is None else ~away[problem.person]
@@ -216,7 +216,7 @@ def _try_plan(problem: EventProblem, shape: Shape, allow: float, limit: float | 
 def plan_found(
     problem: EventProblem, shape: Shape, keep: Mask, trace: IntArray, which: IntArray, stays: Mask, levels: Levels | None,
     blank: IntArray | None, place_loss: float, truncated: int, away: Mask | None = None,
-) -> Found:  # fmt: skip
+) -> Solution:  # fmt: skip
     """The plan of a shape, of which these pairs stay."""
     index = np.flatnonzero(keep)
     if blank is not None:
@@ -235,7 +235,7 @@ def plan_found(
     traces[index] = trace
     gone = problem.n - truncated - int(alive.sum())
     lost = problem.lost(shape, traces, alive, traces[shown], place_loss, blank)
-    return Found(
+    return Solution(
         shape=shape,
         stays=shown,
         trace=traces,

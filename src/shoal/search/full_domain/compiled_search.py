@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.first_plan import first_plan
-from shoal.search.full_domain.objective import Evaluation, Found, Objective, node_strides
+from shoal.search.full_domain.objective import Evaluation, Incumbent, Objective, node_strides
 from shoal.search.kernels.compiled import state as at
 from shoal.search.kernels.compiled.grouping import TILE, group
 from shoal.search.kernels.compiled.state import CHUNK, Codes, Ints, State
@@ -74,11 +74,11 @@ class CompiledSearch:
     def __init__(self, evaluator: Evaluator, objective: Objective) -> None:
         self.evaluator = evaluator
         self.objective = objective
-        self.found = Found()
+        self.incumbent = Incumbent()
         self._strides = node_strides(evaluator.problem.heights)
         self._state = make_state(evaluator, objective)
 
-    def run(self, control: Control) -> Found:
+    def run(self, control: Control) -> Incumbent:
         s = self._state
         with np.errstate(over="ignore"):  # hashes wrap around; without numba numpy would warn
             look(s, len(s.bound) - 1)
@@ -93,17 +93,17 @@ class CompiledSearch:
                 proven = search(s, work)
                 self._take()
                 control.show(0.5, f"{self.evaluator.evaluated} nodes checked")
-            if self.found.best is not None:
-                self.found.groups = self._groups(self.found.best.node)
-        self.found.lower = self.found.total if proven else float(s.bound.min())
-        self.found.stopped = "" if proven else control.reason
-        return self.found
+            if self.incumbent.best is not None:
+                self.incumbent.groups = self._groups(self.incumbent.best.node)
+        self.incumbent.lower = self.incumbent.total if proven else float(s.bound.min())
+        self.incumbent.stopped = "" if proven else control.reason
+        return self.incumbent
 
     def is_too_low(self, node: Node) -> bool:
         """For :func:`first_plan`."""
         s = self._state
         number = int(np.dot(self._strides, node))
-        if self.found.would_better(float(s.bound[number])):
+        if self.incumbent.would_better(float(s.bound[number])):
             look(s, number)
             self._take()
         elif s.bound[number] < np.inf:
@@ -123,14 +123,14 @@ class CompiledSearch:
         n, problem = self._state.numbers, self.evaluator.problem
         self.evaluator.evaluated = int(n[at.EVALUATED])
         total = float(self._state.scales[at.BEST_TOTAL, 0])
-        if not self.found.would_better(total):
+        if not self.incumbent.would_better(total):
             return
         groups, lost = int(n[at.BEST_GROUPS]), int(n[at.BEST_LOST])
         number, none = int(n[at.BEST]), np.zeros(0, dtype=np.int64)
         node = tuple(int(number // s % (h + 1)) for s, h in zip(self._strides, problem.heights, strict=True))
         kept = groups - int(n[at.BEST_SMALL])
         best = Evaluation(node, True, groups, kept, lost, lost, none, none, np.asarray(node, dtype=np.int64), None)
-        self.found.offer(best, total)
+        self.incumbent.offer(best, total)
 
 
 def make_state(evaluator: Evaluator, objective: Objective) -> State:

@@ -81,20 +81,20 @@ class Evaluator:
                 return early
         return self._summary(node, source, grouping, failed, weak, removal)
 
-    def _by_size(self, node: Node, source: Source, found: Groups) -> Evaluation:
-        """The evaluation where groups are lost for their size only; ``found.n`` is −1 where the node was given up."""
-        dead = found.lost > self.limit
+    def _by_size(self, node: Node, source: Source, groups: Groups) -> Evaluation:
+        """The evaluation where groups are lost for their size only; ``groups.n`` is −1 where the node was given up."""
+        dead = groups.lost > self.limit
         gone = self._by_code.none
-        if found.lost and not dead:
-            gone = self._by_code.below(source, found.gid, found.sums[0], self.checks.least)
-        kept = found.n - found.small
+        if groups.lost and not dead:
+            gone = self._by_code.below(source, groups.gid, groups.sums[0], self.checks.least)
+        kept = groups.n - groups.small
         return Evaluation(
             node=node,
             feasible=kept > 0 and not dead,
-            n_groups=found.n,
+            n_groups=groups.n,
             kept_groups=kept,
-            suppressed=found.lost,
-            lower=found.lost,
+            suppressed=groups.lost,
+            lower=groups.lost,
             gone=gone,
             lost=gone,
             floor=source.node,
@@ -213,10 +213,10 @@ class Evaluator:
         return suppress_for_table(self.checks, sums[self.problem.members_at], sums[0], failed, self.limit, crowd)
 
     def _summary(
-        self, node: Node, source: Source, found: Groups, failed: Flags, weak: Flags, removal: IntArray, *, early: bool = False
+        self, node: Node, source: Source, groups: Groups, failed: Flags, weak: Flags, removal: IntArray, *, early: bool = False
     ) -> Evaluation:
         """What the node loses; ``early``: without what the table's own requirements cost, and therefore no plan."""
-        sums, crowd = found.sums, self.crowd(source, found.gid, found.sums)
+        sums, crowd = groups.sums, self.crowd(source, groups.gid, groups.sums)
         lost_groups = failed
         tables = self.checks.has_table_checks
         if tables or self.checks.sensitive:
@@ -231,10 +231,10 @@ class Evaluator:
         suppressed = surely if lost_groups is failed else int(records[lost_groups].sum())
         gone = lost = self._by_code.none
         if lower <= self.limit and surely:
-            gone = lost = self._by_code.below(source, found.gid, (~failed).astype(np.int64), 1)
+            gone = lost = self._by_code.below(source, groups.gid, (~failed).astype(np.int64), 1)
         if lower <= self.limit and suppressed != surely:
-            lost = self._by_code.below(source, found.gid, (~lost_groups).astype(np.int64), 1)
-        n_groups = found.n if self.problem.population_at < 0 else int(np.count_nonzero(records))
+            lost = self._by_code.below(source, groups.gid, (~lost_groups).astype(np.int64), 1)
+        n_groups = groups.n if self.problem.population_at < 0 else int(np.count_nonzero(records))
         kept = n_groups - int(np.count_nonzero(lost_groups))
         within = kept > 0 and suppressed <= self.limit
         return Evaluation(
@@ -248,7 +248,7 @@ class Evaluator:
             lost=lost,
             floor=source.node,
             sizes=size_sums(records, np.where(failed, records, removal), lost_groups) if self.wants_sizes else None,
-            some=self._by_code.at_first(source, found.first, removal) if part and lower <= self.limit else None,
+            some=self._by_code.at_first(source, groups.first, removal) if part and lower <= self.limit else None,
             more=lower - surely - part if lower <= self.limit else 0,
         )
 
@@ -273,21 +273,21 @@ class Evaluator:
         """The grouping of a source's cells at a node, as a new source."""
         return self._copy(source, node, self.group(source, node))
 
-    def _copy(self, source: Source, node: Node, found: Groups) -> Source:
+    def _copy(self, source: Source, node: Node, groups: Groups) -> Source:
         """The groups of a source's cells as cells of a new source."""
         entries = []
         for sensitive, (cells, values, counts) in zip(self.checks.sensitive, source.entries, strict=True):
             order = self._order[: len(cells)]
-            order_entries(found.gid, found.n, cells, self._pointer, order)
-            entries.append(merge_entries(self._pointer, order, found.n, values, counts, len(sensitive.share)))
+            order_entries(groups.gid, groups.n, cells, self._pointer, order)
+            entries.append(merge_entries(self._pointer, order, groups.n, values, counts, len(sensitive.share)))
         return Source(
             node=np.asarray(node, dtype=np.int64),
-            blocks=np.take(source.blocks, found.first, axis=1),
-            measures=found.sums.copy(),
-            reps=source.reps[found.first],
+            blocks=np.take(source.blocks, groups.first, axis=1),
+            measures=groups.sums.copy(),
+            reps=source.reps[groups.first],
             entries=tuple(entries),
             parts=tuple(
-                Part(p.column, p.level, np.searchsorted(found.first, p.ends).astype(np.int64))
+                Part(p.column, p.level, np.searchsorted(groups.first, p.ends).astype(np.int64))
                 for p in _usable(source.parts, node)
             ),
         )

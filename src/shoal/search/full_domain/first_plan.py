@@ -17,14 +17,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from shoal.model.counts.classes import FloatArray
-from shoal.search.full_domain.objective import Found
+from shoal.search.full_domain.objective import Incumbent
 from shoal.search.problem.problem import Node
 
 
 class Search(Protocol):
     """A search, as far as it is needed here."""
 
-    found: Found
+    incumbent: Incumbent
 
     def is_too_low(self, node: Node) -> bool:
         """Evaluate the node, unless its bound says that it cannot be better than the best plan; whether it is not a plan."""
@@ -73,8 +73,8 @@ def _bisect(search: Search, path: list[Node], stop: Callable[[], bool]) -> None:
 def _descend(search: Search, stop: Callable[[], bool]) -> None:
     """From the best plan to the specialisation, by one level of one column, that loses least; again while it loses less."""
     at = None
-    while search.found.best is not None and search.found.best.node != at:
-        at = search.found.best.node
+    while search.incumbent.best is not None and search.incumbent.best.node != at:
+        at = search.incumbent.best.node
         for j, level in enumerate(at):
             if stop():
                 return
@@ -85,8 +85,8 @@ def _descend(search: Search, stop: Callable[[], bool]) -> None:
 def exchange(search: Search, heights: Node, stop: Callable[[], bool]) -> None:
     """Raise one column of the best plan by a level and lower another, by as many as that takes; again while it loses less."""
     at = None
-    while search.found.best is not None and search.found.best.node != at:
-        at = search.found.best.node
+    while search.incumbent.best is not None and search.incumbent.best.node != at:
+        at = search.incumbent.best.node
         for i, j in itertools.permutations(range(len(at)), 2):
             if at[i] == heights[i]:
                 continue
@@ -98,6 +98,6 @@ def exchange(search: Search, heights: Node, stop: Callable[[], bool]) -> None:
                 node[j] -= 1
                 if search.is_too_low(tuple(node)):
                     break
-            if search.found.best.node != at:
+            if search.incumbent.best.node != at:
                 break
         _descend(search, stop)

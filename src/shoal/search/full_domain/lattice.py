@@ -28,7 +28,7 @@ from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.infeasible import infeasible, refuse_contradictions
 from shoal.search.full_domain.lazy_search import LazySearch
 from shoal.search.full_domain.listed_search import ListedSearch
-from shoal.search.full_domain.objective import Found, InterruptedSearchError, Objective
+from shoal.search.full_domain.objective import Incumbent, InterruptedSearchError, Objective
 from shoal.search.problem.checks import build_checks
 from shoal.search.problem.column import Pairs
 from shoal.search.problem.control import CancelSignal, Control
@@ -92,8 +92,8 @@ def lattice(
     >>> from shoal.model.requirement import K
     >>> counts = ClassCounts((3, 1, 4), ("age",), [[0, 1, 2]], [pa.array(["31", "38", "45"])])
     >>> age = Hierarchy.from_rows("age", [["31", "30-39", "*"], ["38", "30-39", "*"], ["45", "40-49", "*"]])
-    >>> found = lattice(counts, {"age": age}, [K(3)], suppress=0.0)
-    >>> dict(found.levels), found.suppressed, found.proven
+    >>> best = lattice(counts, {"age": age}, [K(3)], suppress=0.0)
+    >>> dict(best.levels), best.suppressed, best.proven
     ({'age': 1}, 0, True)
     """
     if threads is not None and threads < 1:
@@ -121,7 +121,7 @@ def default_threads() -> int:
     return min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-def run_search(evaluator: Evaluator, objective: Objective, control: Control, *, lazy: bool | None = None) -> Found:
+def run_search(evaluator: Evaluator, objective: Objective, control: Control, *, lazy: bool | None = None) -> Incumbent:
     """Search the lattice listed or lazily, whichever fits."""
     generate = evaluator.problem.n_nodes > LISTED if lazy is None else lazy
     if not evaluator.is_small:
@@ -131,21 +131,21 @@ def run_search(evaluator: Evaluator, objective: Objective, control: Control, *, 
     try:
         return search.run(control)
     except KeyboardInterrupt:
-        best = search.found.best
+        best = search.incumbent.best
         if best is None:
             raise
-        value = objective.value(search.found.total)
+        value = objective.value(search.incumbent.total)
         raise InterruptedSearchError(evaluator.problem.levels(best.node), value, objective.name) from None
 
 
-def make_result(method: str, evaluator: Evaluator, objective: Objective, found: Found, control: Control) -> SearchResult:
+def make_result(method: str, evaluator: Evaluator, objective: Objective, incumbent: Incumbent, control: Control) -> SearchResult:
     """The answer, with the groups of the base classes at the node found."""
-    best, problem = found.best, evaluator.problem
+    best, problem = incumbent.best, evaluator.problem
     assert best is not None
-    gid, published = found.groups or evaluator.groups(best.node)
-    value = objective.value(found.total)
-    proven = not found.stopped
-    lower = objective.value(min(found.lower, found.total)) if math.isfinite(found.lower) else 0.0
+    gid, published = incumbent.groups or evaluator.groups(best.node)
+    value = objective.value(incumbent.total)
+    proven = not incumbent.stopped
+    lower = objective.value(min(incumbent.lower, incumbent.total)) if math.isfinite(incumbent.lower) else 0.0
     control.show(1.0, "done")
     return SearchResult(
         method=method,
@@ -164,7 +164,7 @@ def make_result(method: str, evaluator: Evaluator, objective: Objective, found: 
         seconds=control.seconds,
         proven=proven,
         gap=0.0 if proven else max(0.0, value - lower),
-        stopped=found.stopped,
+        stopped=incumbent.stopped,
         counts=problem.counts,
         hierarchies={c.name: c.hierarchy for c in problem.columns},
     )
@@ -219,7 +219,7 @@ class OnePlan:
             if not result.feasible:
                 return None
             total = self._objective.total(result)
-            return make_result("lattice", self._evaluator, self._objective, Found(result, total, total), Control())
+            return make_result("lattice", self._evaluator, self._objective, Incumbent(result, total, total), Control())
 
 
 def loss_at(

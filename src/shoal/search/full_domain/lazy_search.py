@@ -26,7 +26,7 @@ from shoal.model.counts.classes import FloatArray
 from shoal.search.full_domain.column_groups import Floors, find_floors
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.first_plan import cheapest_path, exchange, first_plan
-from shoal.search.full_domain.objective import EPSILON, Evaluation, Found, Objective
+from shoal.search.full_domain.objective import EPSILON, Evaluation, Incumbent, Objective
 from shoal.search.kernels.nodes import LowerSet
 from shoal.search.problem.control import Control
 from shoal.search.problem.problem import Node
@@ -83,7 +83,7 @@ class LazySearch:
         self.evaluator = evaluator
         evaluator.wants_sizes = objective.needs_sizes
         self.objective = objective
-        self.found = Found()
+        self.incumbent = Incumbent()
         self._start = start
         self._free = objective.free_terms()
         self._class_loss = objective.cells is None
@@ -98,18 +98,18 @@ class LazySearch:
         self._exchanged: Node | None = None  # the plan that no exchange betters
         self._on_exchanges = 0
 
-    def run(self, control: Control) -> Found:
+    def run(self, control: Control) -> Incumbent:
         top = self.evaluator.problem.heights
         bottom = tuple(0 for _ in top)
         if self._look(top).dead:
-            self.found.lower = self.found.total
-            return self.found
+            self.incumbent.lower = self.incumbent.total
+            return self.incumbent
         for node in self._start:
             if node not in self._dead:
                 self._look(node)
         first_plan(self, self.objective.step_terms(), top, control.cancelled, every_column=True)
-        if self.found.best is not None and not self._start:
-            self.evaluator.arrange(self.found.best.node)
+        if self.incumbent.best is not None and not self._start:
+            self.evaluator.arrange(self.incumbent.best.node)
         self.evaluator.warm_up()
         control.begin()
         self._push(self._part(Box(bottom, top, self._free), bottom, top))
@@ -120,20 +120,20 @@ class LazySearch:
                 self._find_floors(control)
             taken += 1
             bound, _, _, box = heapq.heappop(self._heap)
-            if not self.found.would_better(bound):
+            if not self.incumbent.would_better(bound):
                 break
             if not self._search(box, bound, control):
-                self.found.stopped, self.found.lower = control.reason, bound
-                return self.found
-        self.found.lower = self.found.total
-        return self.found
+                self.incumbent.stopped, self.incumbent.lower = control.reason, bound
+                return self.incumbent
+        self.incumbent.lower = self.incumbent.total
+        return self.incumbent
 
     def _exchange(self, control: Control) -> None:
         """Better a plan that is new by exchanges, while these are a small part of the nodes looked at."""
-        best, before = self.found.best, self.evaluator.evaluated
+        best, before = self.incumbent.best, self.evaluator.evaluated
         if best is not None and best.node != self._exchanged and self._on_exchanges <= EXCHANGES * before:
             exchange(self, self.evaluator.problem.heights, lambda: self._is_over(control))
-            self._exchanged = self.found.best.node if self.found.best is not None else None
+            self._exchanged = self.incumbent.best.node if self.incumbent.best is not None else None
             self._on_exchanges += self.evaluator.evaluated - before
 
     def _is_over(self, control: Control) -> bool:
@@ -150,8 +150,8 @@ class LazySearch:
 
     def _search(self, box: Box, bound: float, control: Control) -> bool:
         """Split a box or, where the queue is full, search it to its end. False where that was stopped."""
-        if len(self._heap) > OPEN and self.found.total < self._pruned:
-            self._pruned = self.found.total
+        if len(self._heap) > OPEN and self.incumbent.total < self._pruned:
+            self._pruned = self.incumbent.total
             self._heap = [entry for entry in self._heap if entry[0] < self._pruned - EPSILON]
             heapq.heapify(self._heap)
         self._stack = [] if len(self._heap) > OPEN else None
@@ -160,7 +160,7 @@ class LazySearch:
             if control.stop():
                 return False
             control.show(0.5, f"{self.evaluator.evaluated} nodes checked")
-            if self.found.would_better(waiting[0]):
+            if self.incumbent.would_better(waiting[0]):
                 self._split(waiting[3], waiting[0])
             waiting = self._stack.pop() if self._stack else None
         self._stack = None
@@ -171,12 +171,12 @@ class LazySearch:
         known = self._known.get(node)
         if known is None:
             e = self.evaluator(node, self._is_too_dear)
-            self.found.offer(e, self.objective.total(e))
+            self.incumbent.offer(e, self.objective.total(e))
             known = self._remember(node, e)
         return known
 
     def _is_too_dear(self, e: Evaluation) -> bool:
-        return not self.found.would_better(self.objective.total(e))
+        return not self.incumbent.would_better(self.objective.total(e))
 
     def _remember(self, node: Node, e: Evaluation) -> Known:
         dead = e.lower > self.evaluator.limit
@@ -203,7 +203,7 @@ class LazySearch:
     def _push(self, box: Box, least: float = float("-inf")) -> None:
         """Queue a box; ``least`` bounds it already."""
         value = max(least, box.bound(self._floors))
-        if self.found.would_better(value):
+        if self.incumbent.would_better(value):
             entry = (value, box.bound(None), self._pushed, box)
             self._pushed += 1
             if self._stack is None:
@@ -215,7 +215,7 @@ class LazySearch:
         """For :func:`first_plan`."""
         if node in self._dead:
             return True
-        if node not in self._known and not self.found.would_better(Box(node, node, self._free).bound(self._floors)):
+        if node not in self._known and not self.incumbent.would_better(Box(node, node, self._free).bound(self._floors)):
             return False
         return not self._look(node).feasible
 
@@ -242,7 +242,7 @@ class LazySearch:
         if self._class_loss:
             t: Node = tuple((a + b) // 2 for a, b in zip(box.lo, box.hi, strict=True))
             return t
-        path = cheapest_path(box.terms, box.lo, box.hi, self.found.total - EPSILON)
+        path = cheapest_path(box.terms, box.lo, box.hi, self.incumbent.total - EPSILON)
         if path[-1] == box.hi and box.seen and len(path) > 1:
             return path[-2]
         return path[-1]

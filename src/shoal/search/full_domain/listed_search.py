@@ -23,7 +23,7 @@ from shoal.kernels.jit import plain
 from shoal.model.counts.classes import FloatArray
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.first_plan import first_plan
-from shoal.search.full_domain.objective import EPSILON, Evaluation, Found, Objective, node_strides
+from shoal.search.full_domain.objective import EPSILON, Evaluation, Incumbent, Objective, node_strides
 from shoal.search.kernels.nodes import climb
 from shoal.search.problem.control import Control
 from shoal.search.problem.problem import Node
@@ -46,7 +46,7 @@ class ListedSearch:
         self.strides = node_strides(evaluator.problem.heights)
         self.n_nodes = evaluator.problem.n_nodes
         self.bound = np.full(self.n_nodes, -np.inf)
-        self.found = Found()
+        self.incumbent = Incumbent()
         self._start = start
         self._free = objective.free_terms()
         self._plans: set[int] = set()  # nodes that were evaluated and are plans, or dearer than the best
@@ -60,22 +60,22 @@ class ListedSearch:
             self._up, self._down = np.zeros(self.n_nodes), np.zeros(self.n_nodes)
             self._closed = np.zeros(self.n_nodes, dtype=np.bool_)
 
-    def run(self, control: Control) -> Found:
+    def run(self, control: Control) -> Incumbent:
         path = self._prepare(control)
         while True:
-            best = self.found.total - EPSILON
+            best = self.incumbent.total - EPSILON
             path[0] = np.argmin(self.bound)
             if not self.bound[path[0]] < best:
-                self.found.lower = self.found.total
+                self.incumbent.lower = self.incumbent.total
                 break
             length = self._climb(path, 1, best, on=False)
             if control.stop():
-                self.found.stopped = control.reason
-                self.found.lower = float(self.bound.min())
+                self.incumbent.stopped = control.reason
+                self.incumbent.lower = float(self.bound.min())
                 break
             control.show(0.5, f"{self.evaluator.evaluated} nodes checked")
             self._probe(path, length)
-        return self.found
+        return self.incumbent
 
     def _prepare(self, control: Control) -> npt.NDArray[np.int64]:
         """Find a first plan, have everything compiled, start the clock; room for a path."""
@@ -83,8 +83,8 @@ class ListedSearch:
         for node in self._start:
             self._look(int(np.dot(self.strides, node)))
         first_plan(self, self.objective.step_terms(), self.evaluator.problem.heights, control.cancelled)
-        if self.found.best is not None and not self._start:
-            self.evaluator.arrange(self.found.best.node)
+        if self.incumbent.best is not None and not self._start:
+            self.evaluator.arrange(self.incumbent.best.node)
         path = np.full(int(self.heights.sum()) + 1, self.n_nodes - 1, dtype=np.int64)
         self._climb(path, 1, np.inf, on=False)
         self.evaluator.warm_up()
@@ -94,7 +94,7 @@ class ListedSearch:
     def is_too_low(self, node: Node) -> bool:
         """For :func:`first_plan`."""
         number = int(np.dot(self.strides, node))
-        if self.found.would_better(float(self.bound[number])):
+        if self.incumbent.would_better(float(self.bound[number])):
             self._look(number)
         elif self.bound[number] < np.inf:
             return False
@@ -117,7 +117,7 @@ class ListedSearch:
                     return
                 high = middle - 1
         self._look(int(path[last]))
-        if last and not self.evaluator.monotone and self.found.would_better(float(self.bound[foot])):
+        if last and not self.evaluator.monotone and self.incumbent.would_better(float(self.bound[foot])):
             self._look(foot)
 
     def node(self, number: int) -> Node:
@@ -134,20 +134,20 @@ class ListedSearch:
         if not dead:
             self._above(self._soft, e.node)[...] = True
         if self._class_loss:
-            self.found.offer(e, self.objective.total(e))
+            self.incumbent.offer(e, self.objective.total(e))
             self._raise_class_loss(e, number)
             return
         if dead:
             self._below(self.bound, e.node)[...] = np.inf
             return
         total, terms = self.objective.both(e)
-        self.found.offer(e, total)
+        self.incumbent.offer(e, total)
         if e.binds:  # else the bounds below are those without suppression, which they already have
             self._raise_below(self.bound, e.node, terms)
         self.bound[number] = np.inf
 
     def _is_too_dear(self, e: Evaluation) -> bool:
-        return not self.found.would_better(self.objective.total(e))
+        return not self.incumbent.would_better(self.objective.total(e))
 
     def _above(self, per_node: npt.NDArray[Any], node: Node) -> npt.NDArray[Any]:
         """The entries of an array over nodes that belong to a node and its generalizations."""

@@ -246,7 +246,7 @@ class InterruptedSearchError(KeyboardInterrupt):
 
 
 @dataclass
-class Found:
+class Incumbent:
     """The best evaluation so far, its total, and the lowest total that is still possible.
 
     ``groups`` may hold the group of each base class at the best node, and which groups are published.

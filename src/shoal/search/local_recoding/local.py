@@ -162,8 +162,8 @@ def local(
     evaluator = Evaluator(problem, checks, 0, threads=default_threads())
     capped = tuple(j for j, name in enumerate(problem.names) if bounds and bounds.get(name, (None, None))[1] is not None)
     limit = most_of(suppress, problem.n_records)
-    found = {} if known is None else known
-    run = Run(evaluator, asked, cell_kinds(problem, cells), weights, control, _blocks(problem, capped), capped, limit, found)
+    clusters = {} if known is None else known
+    run = Run(evaluator, asked, cell_kinds(problem, cells), weights, control, _blocks(problem, capped), capped, limit, clusters)
     return _best(run, thorough=thorough) if method == "best" else _recode(run, method)
 
 

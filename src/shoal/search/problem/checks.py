@@ -154,16 +154,16 @@ _TESTS = {
 }
 
 
-def _value_check(r: req.Requirement, limit: req.ValueLimit, found: SensitiveProfile) -> ValueCheck:
+def _value_check(r: req.Requirement, limit: req.ValueLimit, profile: SensitiveProfile) -> ValueCheck:
     if isinstance(r, req.TCloseness):
-        return _closeness(r, limit.first, found)
+        return _closeness(r, limit.first, profile)
     return ValueCheck(_TESTS[limit.test], limit.first, limit.second, limit.limits)
 
 
-def _closeness(r: req.TCloseness, most: float, found: SensitiveProfile) -> ValueCheck:
-    m = found.n_values
+def _closeness(r: req.TCloseness, most: float, profile: SensitiveProfile) -> ValueCheck:
+    m = profile.n_values
     if r.distance == "ordered":
-        return ValueCheck(kernel.ORDERED, most, groups=np.zeros((1, m), dtype=np.int32), mass=found.overall[None, :])
+        return ValueCheck(kernel.ORDERED, most, groups=np.zeros((1, m), dtype=np.int32), mass=profile.overall[None, :])
     if r.distance == "equal":
         levels = [np.arange(m, dtype=np.int32)]
     else:
@@ -172,14 +172,14 @@ def _closeness(r: req.TCloseness, most: float, found: SensitiveProfile) -> Value
                 f"t-closeness of '{r.column}' with the hierarchical distance needs a hierarchy of that column.",
                 hint="Pass hierarchy=…, or use distance='equal'.",
             )
-        levels = leaf_groups(found, r.hierarchy)[:-1]
+        levels = leaf_groups(profile, r.hierarchy)[:-1]
         levels = [np.unique(g, return_inverse=True)[1].astype(np.int32) for g in levels]
         if not levels:
             levels = [np.zeros(m, dtype=np.int32)]
     sizes = np.array([int(g.max()) + 1 for g in levels], dtype=np.int64)
     mass = np.zeros((len(levels), int(sizes.max())))
     for i, g in enumerate(levels):
-        mass[i, : sizes[i]] = np.bincount(g, weights=found.overall)
+        mass[i, : sizes[i]] = np.bincount(g, weights=profile.overall)
     return ValueCheck(kernel.LEVELS, most, groups=np.ascontiguousarray(np.stack(levels)), n_groups=sizes, mass=mass)
 
 

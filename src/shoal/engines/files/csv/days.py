@@ -24,10 +24,10 @@ def east_day(text: str) -> datetime.date | None:
     >>> [str(east_day(t)) for t in ("2020年5月1日", "令和元年7月3日", "2020년 12월 24일", "2020年2月30日", "2020年5月")]
     ['2020-05-01', '2019-07-03', '2020-12-24', 'None', 'None']
     """
-    found = _FORM.fullmatch(text)
-    if found is None:
+    match = _FORM.fullmatch(text)
+    if match is None:
         return None
-    era, of_era, year, month, day = found.groups()
+    era, of_era, year, month, day = match.groups()
     own = int(year) if year else ERAS[era] + (1 if of_era == "元" else int(of_era))
     try:
         return datetime.date(own, int(month), int(day))

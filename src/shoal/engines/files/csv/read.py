@@ -307,8 +307,8 @@ class _File:
         lost = [f"'{name}'" for name, column in columns if shortened(column)][:5] if "E+1" in text else []
         own = first is not None and stands_once(first.to_pylist()[:HEAD_ROWS])
         return tuple(
-            said
-            for said, holds in (
+            texts
+            for texts, holds in (
                 (SHORTENED.format(", ".join(lost)), bool(lost)),
                 (ZERO_BYTES, "\x00" in text),
                 (LOST_LETTERS, "\ufffd" in text),

@@ -69,25 +69,25 @@ def _stands_for(codes: Mapping[str, Any]) -> dict[str, str]:
     return {code: text for code, text in seen.items() if code != text}
 
 
-def lettered(values: Any, column: Column, found: Coded | None) -> Coded | None:
+def lettered(values: Any, column: Column, coded: Coded | None) -> Coded | None:
     """For Stata, which declares no number missing: the declared codes that occur as letters, ``.a`` for the lowest.
 
     A letter without a label gets the code as its label. More codes than letters stay numbers.
     """
-    if not number_ranges(column.user_missing) or (found is None and column.kind not in NUMBERS):
-        return found
-    cells = found.cells if found is not None else values.to_pylist()
-    used = set(found.letters) if found is not None else set[str]()
+    if not number_ranges(column.user_missing) or (coded is None and column.kind not in NUMBERS):
+        return coded
+    cells = coded.cells if coded is not None else values.to_pylist()
+    used = set(coded.letters) if coded is not None else set[str]()
     codes = sorted({c for c in cells if c is not None and not isinstance(c, str) and is_declared(c, column.user_missing)})
     free = [letter for letter in string.ascii_lowercase if letter not in used]
     if not codes or len(codes) > len(free):
-        return found
+        return coded
     letters = dict(zip(codes, free, strict=False))
-    labels = dict(found.labels if found is not None else column.labels)
+    labels = dict(coded.labels if coded is not None else column.labels)
     for code, letter in letters.items():
         labels[letter] = labels.pop(code, code_text(code, "integer"))
     labels = {v: label for v, label in labels.items() if isinstance(v, str) or not is_declared(v, column.user_missing)}
-    texts = dict(found.texts if found is not None else {})
+    texts = dict(coded.texts if coded is not None else {})
     for code, letter in letters.items():
         own = code_text(code, "integer")
         texts[f".{letter}"] = texts.pop(own, own)

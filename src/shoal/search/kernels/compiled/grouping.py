@@ -143,18 +143,18 @@ def keep(
     numbers: Ints, sources: Ints, columns: Ints, blocks: Ints, maps: Codes, codes: Codes, cell_numbers: Ints, marks: Bytes
 ) -> None:
     """Keep the last grouping as a source. If no room is left, all earlier copies go."""
-    found, at, source = numbers[FOUND], numbers[CELLS], numbers[SOURCES]
-    if source == len(sources) or at + found > codes.shape[1]:
+    count, at, source = numbers[FOUND], numbers[CELLS], numbers[SOURCES]
+    if source == len(sources) or at + count > codes.shape[1]:
         numbers[SOURCES], numbers[CELLS] = 1, sources[0, 1]
         for i in range(marks.shape[1]):
             marks[COPIED, i] = 0
         return
-    copy_groups(codes, cell_numbers, blocks, maps, at, found)
-    sources[source, 0], sources[source, 1] = at, found
+    copy_groups(codes, cell_numbers, blocks, maps, at, count)
+    sources[source, 0], sources[source, 1] = at, count
     for j in range(columns.shape[1] - 1):
         sources[source, 2 + j] = columns[NEAR, j]
     numbers[SOURCES] += 1
-    numbers[CELLS] += found
+    numbers[CELLS] += count
 
 
 @lean_njit

@@ -73,14 +73,14 @@ def set_short_keys(n_blocks: int, blocks: Ints, maps: Codes, codes: Codes, group
 
 
 @lean_njit
-def number_direct(slots: Codes, groups: Codes, first: Codes, base: int, found: int, start: int) -> int:
+def number_direct(slots: Codes, groups: Codes, first: Codes, base: int, count: int, start: int) -> int:
     """Replace the keys of a tile from cell ``start`` on, each its own slot, by the numbers of their groups; the groups so far.
 
     A slot holds ``base`` + group, anything below ``base`` is empty. Nothing branches on whether a key is new, which would be
     guessed wrong half of the time: what a new group needs is written where the next one goes, and counts if there is one.
     """
     empty = np.int32(base)
-    fresh = np.int32(base + found)
+    fresh = np.int32(base + count)
     for c in range(len(groups)):
         at = np.uint32(groups[c])
         held = slots[at]
@@ -95,11 +95,11 @@ def number_direct(slots: Codes, groups: Codes, first: Codes, base: int, found: i
 
 @lean_njit
 def number_hashed(
-    slots: Codes, keys: Keys, known: Keys, groups: Codes, first: Codes, base: int, found: int, start: int, mask: int
+    slots: Codes, keys: Keys, known: Keys, groups: Codes, first: Codes, base: int, count: int, start: int, mask: int
 ) -> int:
     """As :func:`number_direct` of keys of four or eight bytes, through a hash table; ``known`` are the keys of the groups."""
     empty, last = np.int32(base), np.uint64(mask)
-    fresh = np.int32(base + found)
+    fresh = np.int32(base + count)
     for c in range(len(groups)):
         key = keys[c]
         known[np.uint32(fresh - empty)] = key
@@ -120,9 +120,9 @@ def number_hashed(
 
 
 @lean_njit
-def add_records(sums: Ints, groups: Codes, records: Ints, before: int, found: int) -> None:
-    """Add the records of a tile to the sums of its groups, of which those from ``before`` to ``found`` are new."""
-    for g in range(before, found):
+def add_records(sums: Ints, groups: Codes, records: Ints, before: int, end: int) -> None:
+    """Add the records of a tile to the sums of its groups, of which those from ``before`` to ``end`` are new."""
+    for g in range(before, end):
         sums[g] = 0
     for c in range(len(groups)):
         sums[np.uint32(groups[c])] += records[c]
@@ -193,14 +193,14 @@ def add_by_code(tallies: Ints, codes: Codes, numbers: Ints, maps: Codes, b: int,
 
 
 @lean_njit
-def copy_groups(codes: Codes, numbers: Ints, blocks: Ints, maps: Codes, at: int, found: int) -> None:
+def copy_groups(codes: Codes, numbers: Ints, blocks: Ints, maps: Codes, at: int, count: int) -> None:
     """Write the groups of the last grouping as cells from ``at`` on; equal groups of a block get one combination."""
     row = codes.shape[0] - 3
-    first, sums, records = codes[row + ONE, :found], numbers[SUMS, :found], numbers[RECORDS, at : at + found]
+    first, sums, records = codes[row + ONE, :count], numbers[SUMS, :count], numbers[RECORDS, at : at + count]
     for b in range(row):
         table, chosen = maps[blocks[TABLE, b] :], maps[blocks[TABLE, b] + blocks[COMBINATIONS, b] :]
-        mine, copied = codes[b], codes[b, at : at + found]
-        for g in range(found):
+        mine, copied = codes[b], codes[b, at : at + count]
+        for g in range(count):
             copied[g] = chosen[np.uint32(table[np.uint32(mine[np.uint32(first[g])])])]
-    for g in range(found):
+    for g in range(count):
         records[g] = sums[g]
