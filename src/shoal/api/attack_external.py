@@ -220,19 +220,14 @@ class External:
         carried = _carry_out(_fill_changed(own, published, plan, mapped), plan, mapped, random, claims)
         labels, cells, changed = {}, {}, {}
         numbers = _moved_dates(own, published, [moved[c] for c in shared if c in moved])
-        for c in shared:
-            if c in moved:
-                continue
+        for c in (c for c in shared if c not in moved):
             if c in random:
-                true, tried, real = numbers_of(carried[f"{_TRUE}{c}"]), numbers_of(carried[c]), numbers_of(published[c])
-                if true is not None and tried is not None and real is not None:
-                    numbers[c] = (np.append(true, np.full(len(real), np.nan)), np.append(tried, real))
-                    continue
-                sides = [texts_of(part) for part in (carried[f"{_TRUE}{c}"], carried[c], published[c])]
-                _, codes = np.unique([MISSING, *(text for side in sides for text in side)], return_inverse=True)
-                codes = np.where(codes == codes[0], 0, codes + 1)[1:]
-                nobody = np.zeros(len(published), dtype=np.int64)
-                changed[c] = (np.append(codes[: len(own)], nobody), codes[len(own) :])
+                sides = carried[f"{_TRUE}{c}"], carried[c], published[c]
+                pair = _number_pair(*sides)
+                if pair is not None:
+                    numbers[c] = pair
+                else:
+                    changed[c] = _code_pair(*sides)
             elif c in quasi and c not in mapped:
                 values, mine = np.unique(texts_of(own[c]), return_inverse=True)
                 shown, them = np.unique(texts_of(published[c]), return_inverse=True)
@@ -332,6 +327,23 @@ class External:
             return float(chances[chances > 0].mean()) if (chances > 0).any() else 0.0
 
         return hunt(self.columns, rate, len(self.pairs.targets), default_limit(k))
+
+
+def _number_pair(true: pa.ChunkedArray, tried: pa.ChunkedArray, real: pa.ChunkedArray) -> tuple[FloatArray, FloatArray] | None:
+    """Numbers of the people before and after the steps, and behind them those of the records; None if a side has texts."""
+    before, after, shown = numbers_of(true), numbers_of(tried), numbers_of(real)
+    if before is None or after is None or shown is None:
+        return None
+    return np.append(before, np.full(len(shown), np.nan)), np.append(after, shown)
+
+
+def _code_pair(true: pa.ChunkedArray, tried: pa.ChunkedArray, real: pa.ChunkedArray) -> tuple[Codes, Codes]:
+    """The same for texts, as codes; 0 stands for missing."""
+    sides = [texts_of(part) for part in (true, tried, real)]
+    codes = np.unique([MISSING, *(text for side in sides for text in side)], return_inverse=True)[1]
+    codes = np.where(codes == codes[0], 0, codes + 1)[1:]
+    people, nobody = len(sides[0]), np.zeros(len(sides[2]), dtype=np.int64)
+    return np.append(codes[:people], nobody), codes[people:]
 
 
 def _rename_values(

@@ -106,33 +106,13 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     mended = () if header or options.get("header") is False else (NO_NAMES,)
     details = repairs_of(Counter(aside) + Counter({"notes": above}), renamed, plan, above=above, mended=mended)
     details |= {"heading_rows": 2} if any(labels) else {}
-    if others:
-        shown = ", ".join(f"'{n}'" for n in others[:5]) + (", …" if len(others) > 5 else "")
-        details.setdefault("repairs", []).insert(
-            0,
-            f"Read sheet '{sheet.name}'; not read: {shown}. Choose another with "
-            + " or ".join(f'--read "sheet={n}"' for n in others[:3])
-            + ".",
-        )
-    if errors:
-        details.setdefault("repairs", []).append(
-            f"Read {errors:,} cell{'s' if errors > 1 else ''} with an Excel error as missing."
-        )
-    if hidden:
-        details.setdefault("repairs", []).append(
-            f"Read {hidden:,} hidden row{'s' if hidden > 1 else ''} too. Delete them if they shall not be part of the table."
-        )
-    if unseen := hidden_columns(text, left + len(names)):
-        details.setdefault("repairs", []).append(
-            f"Read {unseen:,} hidden column{'s' if unseen > 1 else ''} too. Delete them if they shall not be part of the table."
-        )
-    if mixed := [n for i, n in enumerate(names) if _dates_and_numbers([r[i] for r in body if i < len(r)])]:
-        shown_names = ", ".join(f"'{n}'" for n in mixed[:5])
-        details.setdefault("repairs", []).append(
-            f"Cells of {shown_names} are dates, others plain numbers: they are read as texts. Give all cells the format of dates."
-        )
-    if len(names) > 1 and stands_once([r[0] if r else "" for r in body[:HEAD_ROWS]]):
-        details.setdefault("repairs", []).append(ONCE.format(names[0]))
+    repairs = [
+        *_sheet_lines(str(sheet.name), others),
+        *details.get("repairs", []),
+        *_cell_lines(errors, hidden, hidden_columns(text, left + len(names))),
+        *_column_lines(names, body),
+    ]
+    details |= {"repairs": repairs} if repairs else {}
     return open_deferred(
         lambda: still_there(path, table),
         table.schema,
@@ -143,6 +123,30 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         header=header,
         **details,
     )
+
+
+def _sheet_lines(sheet: str, others: Sequence[str]) -> Iterator[str]:
+    if others:
+        shown = ", ".join(f"'{n}'" for n in others[:5]) + (", …" if len(others) > 5 else "")
+        ways = " or ".join(f'--read "sheet={n}"' for n in others[:3])
+        yield f"Read sheet '{sheet}'; not read: {shown}. Choose another with {ways}."
+
+
+def _cell_lines(errors: int, rows: int, columns: int) -> Iterator[str]:
+    if errors:
+        yield f"Read {errors:,} cell{'s' if errors > 1 else ''} with an Excel error as missing."
+    for what, number in (("row", rows), ("column", columns)):
+        if number:
+            plural = "s" if number > 1 else ""
+            yield f"Read {number:,} hidden {what}{plural} too. Delete them if they shall not be part of the table."
+
+
+def _column_lines(names: Sequence[str], body: Sequence[Row]) -> Iterator[str]:
+    if mixed := [n for i, n in enumerate(names) if _dates_and_numbers([r[i] for r in body if i < len(r)])]:
+        shown = ", ".join(f"'{n}'" for n in mixed[:5])
+        yield f"Cells of {shown} are dates, others plain numbers: they are read as texts. Give all cells the format of dates."
+    if len(names) > 1 and stands_once([r[0] if r else "" for r in body[:HEAD_ROWS]]):
+        yield ONCE.format(names[0])
 
 
 def _table_rows(

@@ -207,14 +207,7 @@ def sample_bytes(path: Path) -> bytes:
 def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> tuple[Dialect, list[str]]:
     """The dialect and the names of the columns."""
     text = raw.decode(encoding, errors="replace").lstrip("\ufeff")
-    for sign, (kind, hint) in TEXT_KINDS.items():
-        if re.match(sign, text.lstrip(), re.IGNORECASE):
-            raise UnreadableError(f"'{path.name}' holds {kind}.", hint=hint)
-    if "delimiter" not in options and "skip" not in options and _settings(text.splitlines()[:200]):
-        raise UnreadableError(
-            f"'{path.name}' holds settings (names and values), not a table.",
-            hint="Write one line for each record, or pass --read delimiter=SIGN if it is a table.",
-        )
+    _refuse_other_kinds(text, path, options)
     whole, quote = len(raw) < SAMPLE_BYTES, options.get("quote", '"')
     text, in_lines = _mended_lines(text, whole)
     header, skip, stated, text = _below_skipped(text, options)
@@ -232,12 +225,8 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     notes, lines = sum(map(bool, map(filled, rows[:above]))), numbered[above][0] if above else 0
     over, tail = rows[:above], rows[above:]
     rows = [r for r in tail if not is_blank(r)]
-    if len(rows[0]) == 1 and "delimiter" not in options and several_in_one([r[0] for r in rows]):
-        raise UnreadableError(
-            f"the lines of '{path.name}' look as if they had several fields, but no sign divides them evenly.",
-            hint="Pass the sign: --read delimiter=SIGN. Cut columns of fixed width in a spreadsheet program (Text to Columns). "
-            "If the file has one column, pass --read delimiter=,.",
-        )
+    if "delimiter" not in options:
+        _refuse_undivided(rows, path)
     ended = not blanks and _delimiter_behind_names(rows)
     rows = [r[:-1] if len(r) > len(rows[-1]) else r for r in rows] if ended else rows
     single = "quote" not in options and _in_single_quotes(rows[0])
@@ -252,31 +241,62 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
         labels, rows = tuple(rows[1]) if ids > 1 else (), [rows[0], *rows[ids + 1 :]]
     if single:
         rows[0] = [name[1:-1] for name in rows[0]]
-    mended = () if blanks or not _ends_differ(text, delimiter, quote) else (ENDS_DIFFER,)
-    mended = (*mended, *([BEHIND_NAMES] if ended else []), *([IMPORT_IDS] if ids else []), *in_lines)
-    if not blanks and len(rows[0]) > 1 and any(len(r) == 1 and not filled(r) for r in tail):
-        mended = (*mended, SPACES)
-    if header and not blanks and _first_unnamed(rows):
-        rows[0], mended = ["", *rows[0]], (*mended, FIRST_UNNAMED)
+    unnamed = header and not blanks and _first_unnamed(rows)
+    repairs = {
+        ENDS_DIFFER: not blanks and _ends_differ(text, delimiter, quote),
+        BEHIND_NAMES: ended,
+        IMPORT_IDS: bool(ids),
+        **dict.fromkeys(in_lines, True),
+        SPACES: not blanks and len(rows[0]) > 1 and any(len(r) == 1 and not filled(r) for r in tail),
+        FIRST_UNNAMED: unnamed,
+    }
+    mended = tuple(sentence for sentence, done in repairs.items() if done)
+    rows[0] = ["", *rows[0]] if unnamed else rows[0]
     names, padded = _names_of(rows[0], header)
     dialect = Dialect(delimiter, quote, header, skip + lines + int(two), blanks, 2 if labels else 1, labels, notes, comment)
     layout = Layout()
     if not blanks:
-        first, tail = tail, tail if whole else _tail(path, encoding, delimiter, quote, len(names))
+        end = tail if whole else _tail(path, encoding, delimiter, quote, len(names))
         body, own = rows[1:] if header else rows, rows[0] if header else ()
-        layout = lay_out(body, tail, len(names), whole=whole, names=own)
-        doubts = {strange_shape(own, [r for r in body if tuple(r) != layout.again], tail, over, whole=whole)}
-        if header and not whole and (stacked(first) or _table_inside(path, delimiter, quote, first)):
+        layout = lay_out(body, end, len(names), whole=whole, names=own)
+        doubts = {strange_shape(own, [r for r in body if tuple(r) != layout.again], end, over, whole=whole)}
+        if header and not whole and (stacked(tail) or _table_inside(path, delimiter, quote, tail)):
             doubts |= {"tables"}
-        doubts |= ({"tables"} if table_above(over) else set()) | ({"header"} if cut_off(over) else set())
-        if guessed and not header and "header" not in doubts and any(len(filled(r)) > 1 and not numbers_columns(r) for r in over):
-            doubts |= {"heading"}
-        if header and guessed and names_recur(rows[0], rows[1:]):
-            doubts |= {"header"}
-        layout = layout.asking(doubts)
+        layout = layout.asking(doubts | _doubts_above(over, rows, header=header, guessed=guessed))
     bad, empty = options.get("bad_lines") == "set-aside", options.get("quoted_empty") or "numbers"
     layout = layout.settled(options, path.name)
     return replace(dialect, set_aside_bad=bad, padded=padded, quoted_empty=empty, mended=mended, layout=layout), names
+
+
+def _refuse_other_kinds(text: str, path: Path, options: Mapping[str, Any]) -> None:
+    """Refuse texts that are no table: HTML, SQL, settings."""
+    for sign, (kind, hint) in TEXT_KINDS.items():
+        if re.match(sign, text.lstrip(), re.IGNORECASE):
+            raise UnreadableError(f"'{path.name}' holds {kind}.", hint=hint)
+    if "delimiter" not in options and "skip" not in options and _settings(text.splitlines()[:200]):
+        raise UnreadableError(
+            f"'{path.name}' holds settings (names and values), not a table.",
+            hint="Write one line for each record, or pass --read delimiter=SIGN if it is a table.",
+        )
+
+
+def _refuse_undivided(rows: Sequence[Sequence[str]], path: Path) -> None:
+    if len(rows[0]) == 1 and several_in_one([r[0] for r in rows]):
+        raise UnreadableError(
+            f"the lines of '{path.name}' look as if they had several fields, but no sign divides them evenly.",
+            hint="Pass the sign: --read delimiter=SIGN. Cut columns of fixed width in a spreadsheet program (Text to Columns). "
+            "If the file has one column, pass --read delimiter=,.",
+        )
+
+
+def _doubts_above(over: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], *, header: bool, guessed: bool) -> set[str]:
+    """Questions that the lines above the table raise, and names that stand again among the records."""
+    doubts = ({"tables"} if table_above(over) else set()) | ({"header"} if cut_off(over) else set())
+    if guessed and not header and "header" not in doubts and any(len(filled(r)) > 1 and not numbers_columns(r) for r in over):
+        doubts |= {"heading"}
+    if header and guessed and names_recur(rows[0], rows[1:]):
+        doubts |= {"header"}
+    return doubts
 
 
 def _below_skipped(text: str, options: Mapping[str, Any]) -> tuple[bool | None, int, str | None, str]:
