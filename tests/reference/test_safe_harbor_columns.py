@@ -14,7 +14,7 @@ import pytest
 
 from shoal.find import ColumnFacts, find_column
 from shoal.find.safe_harbor.classes import class_of, refusal
-from shoal.find.safe_harbor.coarse import fine_zip, reach, told, too_long_ago, too_old, triples
+from shoal.find.safe_harbor.coarse import fine_zip, reach, reveals_age, too_long_ago, too_old, triples
 from shoal.model.roles import Role
 from shoal.release.gate.safe_harbor import _kind
 from tricky_columns import ACCEPTED, FRESH, HIDDEN, REFUSED, YEAR, column
@@ -159,8 +159,8 @@ def test_an_age_a_year_and_a_year_of_death_together():
     age, year = (class_of(facts(*one)).kind for one in (("age", [40, 50]), ("year", [2010, 2011])))
     assert triples({"age": age, "year_seen": year, "yod": year}) == [], "nothing says that the second is a death"
     assert triples({"age": age, "year_seen": year, "year_of_death": year}) == [("age", "year_seen", "year_of_death")]
-    assert not told([("80", "2010", "2019")])
-    assert told([("80", "2010", "2020")])
+    assert not reveals_age([("80", "2010", "2019")])
+    assert reveals_age([("80", "2010", "2020")])
 
 
 def test_blanked_columns_and_empty_ones_say_nothing():

@@ -20,7 +20,7 @@ from shoal.kernels.signatures import signer
 from shoal.model.certificate import form
 from shoal.model.certificate.halves import flat_form
 from shoal.release.certificate.signing import signed
-from shoal.release.claim import tried
+from shoal.release.claim import try_check
 from shoal.release.linked import search as crowd
 from shoal.release.linked.certificate import LinkedCertificate, LinkedColumn, read_linked, verdict
 from shoal.release.linked.verify import LinkedClaim, _treated
@@ -359,13 +359,13 @@ def test_the_halves_of_the_certificate_stand_apart_and_every_derived_leaf_is_che
     whole = json.loads((place / "certificate.json").read_text())
     assert set(whole) == {"derived", "signed", "format", "key", "signature"}
     assert tuple(sorted(whole["derived"])) == DERIVED_ALONE
-    assert not whole["signed"]["attacks"], "every attack is tried again"
+    assert not whole["signed"]["attacks"], "every attack is try_check again"
     claim = LinkedClaim(place)
 
     def refused(document):
         try:
             claim.certificate = form.typed(LinkedCertificate, flat_form(document))
-            return not all(tried("", look).ok for look in (claim.files, claim.count, claim.sentences))
+            return not all(try_check("", look).ok for look in (claim.files, claim.count, claim.sentences))
         except TamperError:
             return True
 
@@ -402,13 +402,13 @@ def _at(value: Any, path: tuple[Any, ...]) -> Any:
 def test_a_column_is_treated_as_its_role_and_level_say(tmp_path: Path, role: str, change: dict[str, object]) -> None:
     place = shoal.anonymize_tables(asked()).write(tmp_path / "out")
     claim = LinkedClaim(place)
-    assert tried("", claim.sentences).ok
+    assert try_check("", claim.sentences).ok
 
     def lie(table):
         return replace(table, columns=tuple(replace(c, **change) if c.role == role else c for c in table.columns))
 
     claim.certificate = replace(claim.certificate, tables=tuple(map(lie, claim.certificate.tables)))
-    assert not tried("", claim.sentences).ok
+    assert not try_check("", claim.sentences).ok
 
 
 @pytest.mark.parametrize(

@@ -71,12 +71,12 @@ def attack_table(
             raise DataError(f"table '{t.name}' has {n} records; at least {LEAST} are needed.", hint="Use more records.")
     columns = _side_by_side(shared, sides)
     places = [order_of(r) for r in columns]
-    rows = [r.taken(order) for r, order in zip(columns, places, strict=True)]
+    rows = [r.take(order) for r, order in zip(columns, places, strict=True)]
     rng = np.random.default_rng(seed)
     pool = drawn(rows[0], MOST_POOL, rng)
     equal = min(rows[1].n, rows[2].n, MOST_POOL)
     some = some_of(rows[1].n, equal, rng)
-    inside, outside = rows[1].taken(some), drawn(rows[2], equal, rng)
+    inside, outside = rows[1].take(some), drawn(rows[2], equal, rng)
     if overlaps(rows[1], rows[2]):
         raise DataError(
             "the control group holds people of the original, so no attack could do better on the original.",

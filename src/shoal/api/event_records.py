@@ -214,13 +214,13 @@ def _lowest(
             texts = values if pa.types.is_floating(values.type) else canonical_text(values)
             spots.append(texts.to_numpy(zero_copy_only=False)[codes] if level == EXACT else codes)
         shown = Shown(None if moment is None else np.asarray(moment, np.float64), dated, tuple(spots))
-        fits = Linked.fitting(asked, events.person[first], point[first], people, alive, shown.taken(first))
+        fits = Linked.fitting(asked, events.person[first], point[first], people, alive, shown.take(first))
     else:
         when, *where = _columns(events, kinds, time, width, level, trees) if isinstance(asked, InferredPlace) else [None]
         dated = None if time is None or width in CYCLES or kinds[time] == "time" else True
         moment = None if when is None else when.astype(np.float64)
         shown = Shown(moment, dated, tuple(c for c in where if c is not None))
-        fits = Linked.fitting(asked, events.person[first], point[first], people, alive, shown.taken(first))
+        fits = Linked.fitting(asked, events.person[first], point[first], people, alive, shown.take(first))
     return None if fits.sets(records) > MOST_SETS else counted(asked, fits.lowest(records))
 
 

@@ -77,38 +77,38 @@ def run_all(scene: Scene, progress: Progress = silent) -> list[AttackResult]:
     def trying(name: str) -> None:
         progress(len(results) / most, f"{ATTACKING}: {name}")
 
-    def found(*new: AttackResult) -> None:
+    def add(*new: AttackResult) -> None:
         results.extend(new)
         tell(progress, len(results) / most, new)
 
     for i, column in enumerate(scene.released.sensitive):
         distinct = scene.distinct.get(column)
         trying("homogeneity")
-        found(homogeneity(scene.released, column, distinct=distinct))
+        add(homogeneity(scene.released, column, distinct=distinct))
         trying("background")
-        found(background(scene.released, column, distinct=distinct))
+        add(background(scene.released, column, distinct=distinct))
         trying("skewness")
-        found(skewness(scene.released, column, t=scene.t.get(column)))
+        add(skewness(scene.released, column, t=scene.t.get(column)))
         if scene.recoded is not None and column in scene.recoded.base.sensitive:
             trying("minimality")
             rng = choice_rng(scene.seed, i)
-            found(minimality(scene.recoded, column, scene.released.columns, distinct=distinct, rng=rng))
+            add(minimality(scene.recoded, column, scene.released.columns, distinct=distinct, rng=rng))
     if scene.external is not None:
         trying("linkage")
-        found(*linkage(scene.released, scene.external, k=scene.k))
+        add(*linkage(scene.released, scene.external, k=scene.k))
     else:
-        found(AttackResult.not_run("linkage", "no external table was given"))
+        add(AttackResult.not_run("linkage", "no external table was given"))
     if scene.recoded is not None and scene.recoded.finer:
         trying("downcoding")
-        found(scene.downcoded or downcoding(scene.recoded, scene.released.columns))
+        add(scene.downcoded or downcoding(scene.recoded, scene.released.columns))
     else:
-        found(AttackResult.not_run("downcoding", "needs the original table"))
+        add(AttackResult.not_run("downcoding", "needs the original table"))
     if scene.previous is not None and scene.table is not None:
         trying("intersection")
-        found(joined_records(scene.table, scene.previous, scene.shared))
+        add(joined_records(scene.table, scene.previous, scene.shared))
     if scene.previous is None:
-        found(AttackResult.not_run("intersection", "no earlier release was given"))
+        add(AttackResult.not_run("intersection", "no earlier release was given"))
     if scene.table is not None:
         trying("leftovers")
-        found(leftovers(scene.table, scene.files))
+        add(leftovers(scene.table, scene.files))
     return worst_first(results)

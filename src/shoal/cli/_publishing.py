@@ -45,7 +45,7 @@ OWN_KEY = Path("registry.key")
 def key(key: Key = None, as_json: options.Json = False) -> None:
     """Show your public key: what others endorse, and what a record is signed with. Makes one when there is none."""
     if key is not None and not key.exists():
-        _made(key)
+        _make_key(key)
     own = signer_of(key)
     _shared.tell(
         {"key": own.public, "fingerprint": own.fingerprint}, f"{own.public}  (fingerprint {own.fingerprint})", as_json=as_json
@@ -139,11 +139,11 @@ def signer_of(key_file: Path | None) -> Signer:
     if key_file is not None or os.environ.get(FILE_ENV) or os.environ.get(KEY_ENV):
         return signer(key_file)
     if not OWN_KEY.exists():
-        _made(OWN_KEY)
+        _make_key(OWN_KEY)
     return signer(OWN_KEY)
 
 
-def _made(path: Path) -> None:
+def _make_key(path: Path) -> None:
     from shoal.registry.publish.proposals import make_key
 
     try:

@@ -310,13 +310,13 @@ def report_warnings(say: Callable[[str], None]) -> Iterator[None]:
         warnings.filterwarnings("always", category=ShoalWarning)
         others = warnings.showwarning
 
-        def told(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, ShoalWarning):
                 say(f"Note: {message}")
             else:
                 others(message, category, *place, **more)
 
-        warnings.showwarning = told
+        warnings.showwarning = show
         yield
 
 

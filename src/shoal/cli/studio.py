@@ -98,10 +98,10 @@ def _for_one(workspace: Workspace, address: str, **about: Any) -> tuple[Any, str
     """The studio of one person, and the link that opens it."""
     from shoal.studio.app import create_app
 
-    def told(code: str) -> None:
+    def print_code(code: str) -> None:
         _shared.say(f"For another browser, once: {address}/enter?code={code}")
 
-    app = create_app(workspace, on_code=told, **about)
+    app = create_app(workspace, on_code=print_code, **about)
     link = f"{address}/enter?code={app.state.door.code}"
     _shared.say(f"Open this link; it works once: {link}")
     return app, link

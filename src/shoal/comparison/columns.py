@@ -47,7 +47,7 @@ class Coded:
     def missing(self) -> int:
         return int((self.codes < 0).sum())
 
-    def taken(self, rows: IntArray) -> Coded:
+    def take(self, rows: IntArray) -> Coded:
         return replace(self, codes=self.codes[rows])
 
 

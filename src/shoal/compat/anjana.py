@@ -42,7 +42,7 @@ Levels = Mapping[str, Mapping[int, Sequence[Any]]]
 
 def k_anonymity(data: Any, ident: Names, quasi_ident: Names, k: int, supp_level: float, hierarchies: Levels) -> Any:
     """Everybody is alike with at least k - 1 others."""
-    return _made(data, ident, quasi_ident, [], {"k": k}, supp_level, hierarchies)
+    return _anonymize(data, ident, quasi_ident, [], {"k": k}, supp_level, hierarchies)
 
 
 def _also(name: str, text: str, kind: str, rule: Callable[..., dict[str, Any]], *numbers: str) -> Callable[..., Any]:
@@ -56,7 +56,7 @@ def _also(name: str, text: str, kind: str, rule: Callable[..., dict[str, Any]], 
         asked = rule(*bounds)
         if "t" in asked:
             asked["distance"] = "ordered" if _numeric(data, column) else "equal"
-        return _made(data, ident, quasi, [column], {"k": k, kind: {column: asked}}, supp_level, hierarchies)
+        return _anonymize(data, ident, quasi, [column], {"k": k, kind: {column: asked}}, supp_level, hierarchies)
 
     function.__name__, function.__qualname__, function.__doc__ = name, name, text
     function.__signature__ = signature  # type: ignore[attr-defined]
@@ -86,7 +86,7 @@ def _numeric(data: Any, column: str) -> bool:
     return column in data.columns and getattr(data[column].dtype, "kind", "O") in "iuf"
 
 
-def _made(
+def _anonymize(
     data: Any,
     ident: Names,
     quasi_ident: Names,

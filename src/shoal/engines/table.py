@@ -449,7 +449,7 @@ class Table:
         held = self.hold()
         try:
             yield held.snapshot if held.sure else None
-            if state.held(self._engine, self._relation).marks != held.marks:
+            if state.state_of(self._engine, self._relation).marks != held.marks:
                 raise state.other_rows()
         except BaseException:
             with suppress(EngineError):  # the first error is the one to tell
@@ -566,7 +566,7 @@ def hold_together(tables: Sequence[Table]) -> list[tuple[Table, Held]]:
         joined.append(Table(engine, t._relation, t._schema, name=t.name))
     for engine in {id(t._engine): t._engine for t in joined}.values():
         engine.hold()
-    run = [(t, state.held(t._engine, t._relation)) for t in joined]
+    run = [(t, state.state_of(t._engine, t._relation)) for t in joined]
     copies: dict[str, set[str | None]] = {}  # tables of one SQLite file are copied one by one when they are opened
     for table, held in run:
         if table._relation.source.startswith(SCHEME):

@@ -60,7 +60,7 @@ class Model:
         return np.append(np.log2(self.m[place] / self.u[place]), 0.0)
 
     def to_json(self) -> dict[str, Any]:
-        def told(place: int) -> dict[str, Any]:
+        def field_view(place: int) -> dict[str, Any]:
             field = self.fields[place]
             rows = zip(LEVELS[field.kind], self.m[place], self.u[place], self.weights(place), strict=False)
             kept = {
@@ -71,7 +71,7 @@ class Model:
         return {
             "shoal_linkage_model": 1,
             "prior": float(f"{self.prior:.6g}"),
-            "fields": [told(i) for i in range(len(self.fields))],
+            "fields": [field_view(i) for i in range(len(self.fields))],
         }
 
     def write(self, path: str | Path) -> None:

@@ -67,7 +67,7 @@ class Step:
         """All columns that the step reads and replaces."""
         return (self.column,)
 
-    def told(self, records: int) -> tuple[str, ...]:
+    def messages(self, records: int) -> tuple[str, ...]:
         """The message about a step that so many records turned into another one."""
         return ()
 

@@ -235,7 +235,7 @@ class Vault:
         self.store.check_anchor()
         if accept is None:
             with self.store.read() as tx:
-                audit.check_witnesses(tx, witness.held(tx))
+                audit.check_witnesses(tx, witness.checkpoints_of(tx))
 
     def _accept_anchor(self, anchor: Anchor, tokens: tuple[str, str]) -> None:
         known = anchor.known()
@@ -245,7 +245,8 @@ class Vault:
                 then, now = tx.state.clock, max(tx.state.clock, self._open.clock())
                 owner, together = self._two(tx, tokens, "anchor", then, now)  # tokens as this state knows them
                 tx.state.clock = now
-                witness.begin_again(tx, [body for body, _ in audit.contradictions(tx, witness.held(tx, accepting=True))])
+                theirs = witness.checkpoints_of(tx, accepting=True)
+                witness.begin_again(tx, [body for body, _ in audit.contradictions(tx, theirs)])
                 details: dict[str, Any] = {
                     "generation": tx.state.generation,
                     "events": tx.state.audit_seq,

@@ -186,7 +186,7 @@ class Claim(ABC, Generic[C]):
         return f"{check_list(self.objections, listed, private)}{looked}"
 
 
-def tried(name: str, look: Callable[[], str]) -> Check:
+def try_check(name: str, look: Callable[[], str]) -> Check:
     """The outcome of a check; nothing that a forged folder raises goes further than this."""
     try:
         return Check(name, True, look())

@@ -19,7 +19,7 @@ from shoal.model.certificate.file import stated_format
 from shoal.model.certificate.halves import LINKED_FORMATS
 from shoal.model.display import Progress, silent
 from shoal.release.certificate.signing import check_ordinary, file_entry, signed
-from shoal.release.claim import NOT_COUNTED, C, Check, Claim, Step, Verification, tried
+from shoal.release.claim import NOT_COUNTED, C, Check, Claim, Step, Verification, try_check
 from shoal.release.make.private_file import check as check_seed
 from shoal.release.make.private_file import private_of
 
@@ -72,7 +72,7 @@ def verify(
         raise UsageError("this release is proven from its folder alone.", hint="Leave --table out.")
     whole = claim.certificate if isinstance(claim.certificate, Certificate) else None
     checks = [Check("certificate", True, "the certificate is as Shoal wrote it, and of a known version")]
-    ordinary = tried("files", lambda: check_ordinary(place, len(claim.certificate.files)))
+    ordinary = try_check("files", lambda: check_ordinary(place, len(claim.certificate.files)))
     if not ordinary.ok:
         return Verification(str(folder), (*checks, ordinary), whole, claim.summary())
     steps = _steps(claim, key, private, exclude)
@@ -81,7 +81,7 @@ def verify(
         if name == "derived" and not all(c.ok for c in checks if c.name == "re-count"):
             continue  # nothing follows from data that do not give the stated numbers
         changed = name in ("re-count", "derived", "uses", "columns") and not all(c.ok for c in checks if c.name == "files")
-        checks.append(Check(name, False, NOT_COUNTED) if changed else tried(name, look))
+        checks.append(Check(name, False, NOT_COUNTED) if changed else try_check(name, look))
     return Verification(str(folder), tuple(checks), whole, claim.summary())
 
 

@@ -28,7 +28,7 @@ def create_router(studio: Studio) -> APIRouter:
 
     @router.get("/jobs/{job_id}")
     def job(job_id: str) -> Response:
-        return JSONResponse(told(studio.workspace.jobs.get(job_id)))
+        return JSONResponse(job_view(studio.workspace.jobs.get(job_id)))
 
     @router.get("/t/{table_id}/now")
     def now(table_id: str, job: str = "") -> Response:
@@ -54,7 +54,7 @@ def create_router(studio: Studio) -> APIRouter:
     return router
 
 
-def told(job: Job) -> dict[str, Any]:
+def job_view(job: Job) -> dict[str, Any]:
     """What a page hears of a job: how far, what is done; ``step`` changes when the page should be drawn again."""
     step = f"{job.state}/{job.doing}/{len(job.found.get('plans', []))}"
     return {"id": job.id, "open": job.open, "state": job.state, "share": job.share, "doing": job.doing, "step": step}
@@ -63,7 +63,7 @@ def told(job: Job) -> dict[str, Any]:
 def followed(studio: Studio, table_id: str, job: str) -> dict[str, Any]:
     """Which step of a table's history holds, and where the job stands that the page shows."""
     step = studio.workspace.history.now(studio.workspace.tables.get(table_id).id)
-    return {"state": "" if step is None else step.version, "job": told(studio.workspace.jobs.get(job)) if job else None}
+    return {"state": "" if step is None else step.version, "job": job_view(studio.workspace.jobs.get(job)) if job else None}
 
 
 async def _events(look: Callable[[], Awaitable[dict[str, Any]]], request: Request) -> AsyncIterator[str]:

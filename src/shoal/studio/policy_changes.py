@@ -323,7 +323,7 @@ def create_router(studio: Studio) -> APIRouter:
 def _use(studio: Studio, table_id: str, raw: bytes) -> None:
     """A policy from a file: it must be readable and fit the table's columns."""
     try:
-        text = edits.taken(raw.decode("utf-8-sig"))
+        text = edits.check_policy(raw.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise PolicyError("the policy is not valid UTF-8.", hint="Choose a policy file (YAML).") from None
     asked = Policy.parse(text)

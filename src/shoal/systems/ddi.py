@@ -82,7 +82,7 @@ def to_ddi(release: str | Path, out: str | Path) -> Path:
     _add(_add(_add(root, "fileDscr", ID="F1"), "fileTxt"), "fileName", made.data.file)
     with open_table(folder / made.data.file) as table:
         book = codebook.read(folder)
-        variables = [_told(c, book.get(c.name, {})) for c in table.schema.columns]
+        variables = [_published_variable(c, book.get(c.name, {})) for c in table.schema.columns]
     _describe(_add(root, "dataDscr"), variables, {c.name: c.treatment for c in made.columns})
     ElementTree.indent(root)
     head = '<?xml version="1.0" encoding="UTF-8"?>'
@@ -90,7 +90,7 @@ def to_ddi(release: str | Path, out: str | Path) -> Path:
     return target
 
 
-def _told(column: Column, entry: Mapping[str, Any]) -> Variable:
+def _published_variable(column: Column, entry: Mapping[str, Any]) -> Variable:
     """What the codebook of a release says of a column; what the data file itself says if there is none."""
     own = {f"{code:g}" if isinstance(code, float) else str(code): label for code, label in column.labels.items()}
     missing = [code for code in own if is_declared(code, column.user_missing)]

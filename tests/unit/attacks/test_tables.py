@@ -193,8 +193,8 @@ def test_people_who_are_alike_by_chance_are_no_overlap() -> None:
     rng = np.random.default_rng(1)
     one, two = (Rows((rng.integers(0, 2, 300), rng.integers(0, 40, 300) / 40.0)) for _ in range(2))
     assert not overlaps(one, two)
-    assert not overlaps(one, two.taken(np.arange(40)))
-    assert not overlaps(one.taken(np.arange(40)), two)
+    assert not overlaps(one, two.take(np.arange(40)))
+    assert not overlaps(one.take(np.arange(40)), two)
     for shared, found in ((55, False), (56, True)):  # the low end of the interval is on either side of a tenth
         a = Rows((np.arange(400),))
         b = Rows((np.concatenate((np.arange(shared), 1_000 + np.arange(400 - shared))),))

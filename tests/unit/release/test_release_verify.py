@@ -23,7 +23,7 @@ from shoal.model.certificate.parts import Key
 from shoal.release.certificate.derive import signed_only
 from shoal.release.certificate.signing import check_files, check_signature, signed
 from shoal.release.certificate.verify import TableClaim, facts_of
-from shoal.release.claim import Check, Verification, tried
+from shoal.release.claim import Check, Verification, try_check
 from shoal.release.verification import verify
 
 ROWS = {"sex": ["f", "m"] * 20, "ill": ["flu", "cold", "hiv", "flu"] * 10}
@@ -251,7 +251,7 @@ def test_a_check_that_fails_unexpectedly_is_a_failed_check():
         def look(error: Exception = error) -> str:
             raise error
 
-        assert not tried("x", look).ok
+        assert not try_check("x", look).ok
 
 
 def test_a_table_is_refused_for_a_release_that_is_proven_from_its_folder(released, tmp_path):

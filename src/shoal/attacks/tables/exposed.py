@@ -141,7 +141,7 @@ class _Shadows:
         n = SHADOWS * records
         first, mates = rng.integers(everyone.n, size=n), rng.integers(everyone.n, size=min(MATES, everyone.n))
         every = list(range(everyone.width))
-        near = nearest(everyone, everyone.taken(mates), every, 2)
+        near = nearest(everyone, everyone.take(mates), every, 2)
         self.parents = first, mates[np.where(near[1][first, 0] > 0, near[0][first, 0], near[0][first, -1])]
         weight, either = rng.random(n), rng.random(n) < 0.5
         columns: list[Any] = []
@@ -150,13 +150,13 @@ class _Shadows:
             between = np.asarray(np.where(np.isnan(a + b), a, weight * a + (1 - weight) * b), dtype=np.float64)
             columns.append(between if everyone.is_number(j) else np.where(either, a, b))
         self.made = Rows(tuple(columns))
-        self._far = [distances(group.taken(rows), self.made, every) for group, rows in zip(self.groups, self.people, strict=True)]
+        self._far = [distances(group.take(rows), self.made, every) for group, rows in zip(self.groups, self.people, strict=True)]
 
     def closeness(self, table: Rows, use: list[int]) -> tuple[_Near, _Near]:
         """Of the most unusual people of both groups the nearest record over that of the middle one of the shadow tables."""
         out = []
         for i, (group, rows) in enumerate(zip(self.groups, self.people, strict=True)):
-            people = group.taken(rows)
+            people = group.take(rows)
             near = nearest(people, table, use)[1][:, 0]
             rest = [j for j in range(table.width) if j not in use]
             far = np.maximum(self._far[i] - distances(people, self.made, rest), 0)
@@ -209,13 +209,13 @@ def _closeness(table: Rows, people: Rows, use: list[int], rng: np.random.Generat
     rows = np.arange(people.n)
     if people.n > MOST_PEOPLE:
         rows = np.sort(rng.permutation(people.n)[: 5 * MOST_PEOPLE])
-    some = people.taken(rows)
+    some = people.take(rows)
     apart = nearest(some, some, use, 2)[1][:, 1]
     if people.n > MOST_PEOPLE:
         first = np.argsort(-apart, kind="stable")
         rest = rng.permutation(first[MOST_ISOLATED:])[: MOST_PEOPLE - MOST_ISOLATED]
         order: IntArray = np.sort(np.append(first[:MOST_ISOLATED], rest))
-        some, apart, rows = some.taken(order), apart[order], rows[order]
+        some, apart, rows = some.take(order), apart[order], rows[order]
     near = nearest(some, table, use)[1][:, 0]
     good = apart > 0
     return _Near(rows[good], near[good] / apart[good], int((~good).sum()))

@@ -37,7 +37,7 @@ class Rows:
     def is_number(self, j: int) -> bool:
         return bool(np.issubdtype(self.columns[j].dtype, np.floating))
 
-    def taken(self, rows: IntArray) -> Rows:
+    def take(self, rows: IntArray) -> Rows:
         return Rows(tuple(c[rows] for c in self.columns))
 
 
@@ -52,7 +52,7 @@ def some_of(n: int, most: int, rng: np.random.Generator) -> IntArray:
 
 
 def drawn(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
-    return rows.taken(some_of(rows.n, most, rng))
+    return rows.take(some_of(rows.n, most, rng))
 
 
 def alike(a: Rows, b: Rows) -> tuple[IntArray, IntArray, int]:
@@ -99,7 +99,7 @@ def nearest(a: Rows, b: Rows, use: Sequence[int], count: int = 1) -> tuple[IntAr
     places, far = np.empty((a.n, count), np.int64), np.empty((a.n, count))
     step = max(1, BLOCK // max(1, b.n))
     for start in range(0, a.n, step):
-        part = distances(a.taken(np.arange(start, min(a.n, start + step))), b, use)
+        part = distances(a.take(np.arange(start, min(a.n, start + step))), b, use)
         order = np.argsort(part, axis=1, kind="stable")[:, :count] if count > 1 else part.argmin(axis=1)[:, None]
         places[start : start + len(part)] = order
         far[start : start + len(part)] = np.take_along_axis(part, order, axis=1)

@@ -32,10 +32,10 @@ class Held:
 def hold(engine: Engine, relation: Relation, *, write: bool = False) -> Held:
     """Begin a run; ``write`` where it ends with a new table in the same database."""
     engine.hold(write=write)
-    return held(engine, relation)
+    return state_of(engine, relation)
 
 
-def held(engine: Engine, relation: Relation) -> Held:
+def state_of(engine: Engine, relation: Relation) -> Held:
     """The state of a table in the run that its engine has begun."""
     own = engine.marks(relation)
     name = f"{engine.name} files {_digest(own)}" if own and engine.holding is None else engine.holding
@@ -44,7 +44,7 @@ def held(engine: Engine, relation: Relation) -> Held:
 
 def require(engine: Engine, relation: Relation, was: Held) -> None:
     """Refuse to go on where the data are not in the held state any more."""
-    now = held(engine, relation)
+    now = state_of(engine, relation)
     if now.marks != was.marks:
         raise changed()
     if now.snapshot != was.snapshot:

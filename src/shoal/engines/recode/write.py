@@ -256,7 +256,7 @@ def _write(run: Recoding, target: Path | str, *, drawn: int | None, parts: bool 
         else:
             job.to_table(run.engine, target)
         records, unsampled = counted()
-        losses += tuple(sentence for step in run.seeded.steps for sentence in step.told(records - unsampled))
+        losses += tuple(sentence for step in run.seeded.steps for sentence in step.messages(records - unsampled))
     return run.done(
         records,
         job.written,

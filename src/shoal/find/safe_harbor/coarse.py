@@ -174,10 +174,10 @@ def triples(kinds: Mapping[str, str]) -> list[tuple[str, str, str]]:
     return out
 
 
-def told(rows: Iterable[Sequence[object]]) -> bool:
+def reveals_age(rows: Iterable[Sequence[object]]) -> bool:
     """Whether an age, the year it was counted in and a year of death, row by row, give an age at death above 89.
 
-    >>> told([("80", "2010", "2019")]), told([("80", "2010", "2020")]), told([("80-89", "2010", "2020")])
+    >>> reveals_age([("80", "2010", "2019")]), reveals_age([("80", "2010", "2020")]), reveals_age([("80-89", "2010", "2020")])
     (False, True, False)
     """
     for age, event, death in rows:

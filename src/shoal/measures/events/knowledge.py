@@ -103,7 +103,7 @@ class Shown:
     places: tuple[Any, ...] = ()
     values: Mapping[str, IntArray] = field(default_factory=dict)
 
-    def taken(self, index: IntArray) -> Shown:
+    def take(self, index: IntArray) -> Shown:
         """Of these pairs only."""
         moment = None if self.moment is None else self.moment[index]
         return Shown(moment, self.dated, tuple(p[index] for p in self.places), {n: v[index] for n, v in self.values.items()})
@@ -151,7 +151,7 @@ class Linked:
             return replace(made, test=weak_sets.ABSENT)
         if isinstance(asked, KnownRecords | Unicity):
             return made
-        seen = (shown or Shown()).taken(made.pair)
+        seen = (shown or Shown()).take(made.pair)
         if isinstance(asked, NearRecords):
             return made.near(asked, seen)
         if isinstance(asked, InferredPlace):

@@ -97,7 +97,7 @@ def begin(tx: Tx) -> None:
             ) from None
 
 
-def held(tx: Tx, *, accepting: bool = False) -> list[dict[str, Any]]:
+def checkpoints_of(tx: Tx, *, accepting: bool = False) -> list[dict[str, Any]]:
     """What the witnesses that can be read from here hold about this vault: files, folders of letters, and addresses that answer.
 
     A file or folder that is gone although it was written is refused: somebody took the evidence away. An address that does not

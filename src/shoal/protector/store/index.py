@@ -171,7 +171,7 @@ class Index:
         parts, total = [], (0, 0)
         for keys in self._keys(tier, np.arange(self._shelf.buckets[tier])):
             rows = self._fetch(keys)
-            parts.append(taken(self._unsealed(tier, rows)))
+            parts.append(entries_of(self._unsealed(tier, rows)))
             total = crypto.add(total, blobs.tag_sum(self._tx, rows))
         if total != self._shelf.sums[tier]:
             raise blobs.damaged(INDEX)
@@ -229,7 +229,7 @@ class Index:
             return False
         before = self._young_tags()
         shelf.sums[YOUNG] = crypto.subtract(shelf.sums[YOUNG], blobs.tag_sum(self._tx, rows))
-        written = self._seal_and_put(YOUNG, numbers, buckets["count"] + counts, merged(taken(buckets), fresh))
+        written = self._seal_and_put(YOUNG, numbers, buckets["count"] + counts, merged(entries_of(buckets), fresh))
         self._keep_young(before, written)
         shelf.counts[YOUNG] += len(fresh[0])
         return True
@@ -299,10 +299,10 @@ def bucket_of(tags: Tags, total: int) -> Numbers:
 
 def joined(parts: list[NDArray[Any]]) -> Entries:
     """The entries of buckets, one after the other."""
-    return concatenated([taken(buckets) for buckets in parts])
+    return concatenated([entries_of(buckets) for buckets in parts])
 
 
-def taken(buckets: NDArray[Any]) -> Entries:
+def entries_of(buckets: NDArray[Any]) -> Entries:
     entries = buckets["entries"][np.arange(ROOM) < buckets["count"][:, None]]
     return entries["tag"].astype(np.uint64), entries["slot"].astype(np.uint32)
 

@@ -69,7 +69,7 @@ class Head:
         return head
 
     @classmethod
-    def made(cls, size: int, root: bytes, files: dict[str, str], signer: Signer) -> dict[str, Any]:
+    def sign(cls, size: int, root: bytes, files: dict[str, str], signer: Signer) -> dict[str, Any]:
         """A new head in its JSON form."""
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         content = cls(size, root.hex(), files, today, signer.public).content()
@@ -79,7 +79,7 @@ class Head:
 def sign_head(folder: Path, tree: Frontier, signer: Signer) -> None:
     """Write the head of a mirror whose files are complete."""
     files = {name: sha256_file(folder / name) for name in FILES}
-    (folder / NAME).write_bytes(canonical(Head.made(tree.size, tree.root, files, signer)) + b"\n")
+    (folder / NAME).write_bytes(canonical(Head.sign(tree.size, tree.root, files, signer)) + b"\n")
 
 
 class Copy(Protocol):
@@ -150,7 +150,7 @@ class ServedHeads:
             while page := self._log(after=tree.size):
                 tree.add(leaf(canonical(line)) for line in page)
             proof = [part.hex() for part in tree.consistency(size)] if size <= tree.size else []
-            return {"signed": Head.made(tree.size, tree.root(), {}, self._signer), "consistency": proof}
+            return {"signed": Head.sign(tree.size, tree.root(), {}, self._signer), "consistency": proof}
 
 
 def meet_service(place: str, ask: Callable[[int], Mapping[str, Any]]) -> Head | None:

@@ -295,7 +295,7 @@ def _on_other_knowledge(
     sensitive = {r.column: r for r in sorted(asked, key=lambda r: r.kind == "alpha") if isinstance(r, Sensitive)}
     for r in (*sensitive.values(), *(r for r in asked if isinstance(r, NearRecords))):
         index = np.flatnonzero(solution.stays)
-        shown = shown_of(events, solution).taken(index)
+        shown = shown_of(events, solution).take(index)
         alive, person = np.ones(len(index), dtype=np.bool_), events.problem.person[index]
         trace = np.unique(solution.trace[index], return_inverse=True)[1]
         fits = Linked.fitting(r, trace, point[index], person[np.unique(trace, return_index=True)[1]], alive, shown)

@@ -139,7 +139,7 @@ class GroupFlows:
         for g, kept in self._groups():
             trip, at = kept["trip"], self._points_of[g]
             links = Links(trip, [at[e] for e in kept["ends"]], trip, list(total), list(most))
-            read_keys = trip[links.told(links.total, links.most, self._k)]
+            read_keys = trip[links.revealing(links.total, links.most, self._k)]
             out.append(kept["barred"] + np.bincount(read_keys, minlength=len(kept["barred"])).astype(np.int32))
         return out
 

@@ -49,7 +49,7 @@ def uses_of(events: EventTable, solution: Solution, flows: Flows | None, read: R
     """Every comparison that the published columns allow: before, in the true order and at the published level of the places;
     after, as anybody computes it from the published file."""
     problem, width = events.problem, solution.shape.time
-    hours, days = _told(events, width)
+    hours, days = _shows_hours_and_days(events, width)
     index = np.flatnonzero(solution.stays)
     place = after = None
     trips: list[IntArray | None] = [None, None]
@@ -119,7 +119,7 @@ def _in_a_row(trips: tuple[IntArray, IntArray], n: int) -> tuple[IntArray, IntAr
     return trips[0][both], trips[1][both], then[trips[1][both]]
 
 
-def _told(events: EventTable, width: str) -> tuple[bool, bool]:
+def _shows_hours_and_days(events: EventTable, width: str) -> tuple[bool, bool]:
     """Whether the hour of the day and the weekday of a record are published."""
     kind = None if events.time is None else events.time.kind
     if width in CYCLES:
@@ -265,7 +265,7 @@ def flows_of(events: EventTable, solution: Solution, read: Read | None = None) -
     read, k = read or Read.of(events, solution), fewest_of(events.problem.asked)
     entries, which, first, last = entries_of(events, solution, read)
     links = linking(events, solution, read)
-    barred = which[links.trips[links.told(links.total, links.most, k)]]
+    barred = which[links.trips[links.revealing(links.total, links.most, k)]]
     entries.barred[:] += np.bincount(barred, minlength=len(entries.flow))
     true, published, added, extra = protected(entries, k)
     order = np.argsort(which, kind="stable")
@@ -344,7 +344,7 @@ class Links:
     total: list[IntArray]
     most: list[IntArray]
 
-    def told(self, total: Sequence[IntArray], most: Sequence[IntArray], k: int) -> Mask:
+    def revealing(self, total: Sequence[IntArray], most: Sequence[IntArray], k: int) -> Mask:
         """The trips of which, at both ends, one person has more than one in k of the pseudonyms. Else those at one of the points
         fit alike with any flows."""
         out = np.ones(len(self.trips), dtype=np.bool_)

@@ -183,7 +183,7 @@ def refused_by_list(
         if (why := refusal(published.columns[name], one, year)) and not (one.kind == "unknown" and name in former)
     ]
     for three in coarse.triples({c: one.kind for c, one in classed.items()}):
-        if coarse.told(published.rows(three)):
+        if coarse.reveals_age(published.rows(three)):
             out.append(Refused(three[0], f"with '{three[1]}' and '{three[2]}' it reveals an age above 89 at death"))
     return classed, tuple(out)
 

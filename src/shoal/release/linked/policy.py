@@ -59,13 +59,13 @@ class LinkedPolicy:
         if isinstance(asked, LinkedPolicy):
             return asked
         if isinstance(asked, Mapping):
-            return _made(dict(asked), None)
+            return _of_plain(dict(asked), None)
         file = Path(asked)
         try:
             text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):
             raise UnreadableError(f"policy file '{file.name}' cannot be read.", hint="Check the path after --policy.") from None
-        return _made(policy_file.plain(policy_file.read_yaml(text)), file.resolve().parent)
+        return _of_plain(policy_file.plain(policy_file.read_yaml(text)), file.resolve().parent)
 
 
 def is_linked(asked: Any) -> bool:
@@ -83,7 +83,7 @@ def is_linked(asked: Any) -> bool:
         return False  # the ordinary reader says what is wrong
 
 
-def _made(asked: dict[str, Any], folder: Path | None) -> LinkedPolicy:
+def _of_plain(asked: dict[str, Any], folder: Path | None) -> LinkedPolicy:
     sources = {n: t["table"] for n, t in _group(asked, "tables").items() if isinstance(t, Mapping) and "table" in t}
     plain = policy_file.plain(_with_named_sources(asked))
     rules = json.loads(importlib.resources.files("shoal.release.linked").joinpath("linked.schema.json").read_text("utf-8"))

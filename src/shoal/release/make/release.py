@@ -99,7 +99,7 @@ class Release:
         if self._work is None or self._output.to_table is not None:
             return ()
         prepared, plan = self.prepared, self.plan
-        sentences = tuple(sentence for step in plan.steps for sentence in step.told(prepared.base.n_records))
+        sentences = tuple(sentence for step in plan.steps for sentence in step.messages(prepared.base.n_records))
         lost = prepared.table.not_kept(plan, f"data.{ending(self._output.format)}")
         return tuple(re.sub(r"(l[ae][bv]els: those of .*) left out\.$", rf"\1 in {codebook.NAME}.", s) for s in lost) + sentences
 

@@ -128,10 +128,10 @@ class Policy:
     def parse(cls, text: str, *, folder: str | Path | None = None) -> Policy:
         """A policy from YAML text."""
         document = policy_file.read_yaml(text)
-        return cls._made(policy_file.plain(document), folder=Path(folder) if folder else None, document=document)
+        return cls._of_plain(policy_file.plain(document), folder=Path(folder) if folder else None, document=document)
 
     @classmethod
-    def _made(cls, plain: dict[str, Any], *, folder: Path | None = None, document: Any = None) -> Policy:
+    def _of_plain(cls, plain: dict[str, Any], *, folder: Path | None = None, document: Any = None) -> Policy:
         policy = cls(**fields_of(plain), folder=folder, document=document)
         policy.check_transforms(all_roles=False)
         return policy
@@ -156,7 +156,7 @@ class Policy:
                 plain.setdefault("require", {})["k"] = policy_file.plain(value)
             else:
                 plain[name] = policy_file.plain(value)
-        return cls._made(plain)
+        return cls._of_plain(plain)
 
     def to_yaml(self) -> str:
         """The policy as YAML: as it was written, comments included; a policy made in Python is written out."""

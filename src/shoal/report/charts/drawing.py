@@ -241,13 +241,13 @@ def place(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-def _made(tag: str, kind: str, places: Mapping[str, float]) -> Mark:
+def _mark(tag: str, kind: str, places: Mapping[str, float]) -> Mark:
     return Mark(tag, kind, tuple((name, place(value)) for name, value in places.items()))
 
 
 def rect(x: float, y: float, width: float, height: float, kind: str, *, round_: float = 0) -> Mark:
     places = {"x": x, "y": y, "width": max(0.0, width), "height": max(0.0, height), **({"rx": round_} if round_ else {})}
-    return _made("rect", kind, places)
+    return _mark("rect", kind, places)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Mark:
@@ -261,7 +261,7 @@ def path(points: Iterable[Point], kind: str, *, closed: bool = False) -> Mark:
 
 
 def dot(x: float, y: float, r: float, kind: str) -> Mark:
-    return _made("circle", kind, {"cx": x, "cy": y, "r": r})
+    return _mark("circle", kind, {"cx": x, "cy": y, "r": r})
 
 
 def text(x: float, y: float, words: str, kind: str = "t", *, anchor: str = "middle", turn: float = 0) -> Mark:

@@ -262,7 +262,7 @@ record if that depends on the records (a list of columns)."""
 def _dress(problem: EventProblem, shape: Shape, keep: Mask) -> Dress:
     if problem.shown is None:
         return lambda pairs, which, places: pairs
-    visible = problem.shown(shape.time, EXACT if shape.place in (CUT, LOCAL) else shape.place).taken(np.flatnonzero(keep))
+    visible = problem.shown(shape.time, EXACT if shape.place in (CUT, LOCAL) else shape.place).take(np.flatnonzero(keep))
     rank = problem.rank[keep]
 
     def dress(pairs: Pairs, which: IntArray, places: Any) -> Pairs:
@@ -271,7 +271,7 @@ def _dress(problem: EventProblem, shape: Shape, keep: Mask) -> Dress:
             places = [np.where(i >= left, "*", p.astype(str)) for i, p in enumerate(visible.places)]
         order = np.lexsort((rank, which))
         firsts = order[np.concatenate(([True], np.diff(which[order]) != 0))]
-        return replace(pairs, shown=(visible if places is None else replace(visible, places=tuple(places))).taken(firsts))
+        return replace(pairs, shown=(visible if places is None else replace(visible, places=tuple(places))).take(firsts))
 
     return dress
 

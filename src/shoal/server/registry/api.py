@@ -129,10 +129,10 @@ def _add_reading(router: APIRouter, store: Store, heads: ServedHeads | None) -> 
 
     @router.get("/records/{identity}", summary="One record and its status", response_model=models.RecordAndStatus, **as_given)
     def record(identity: Annotated[str, StringConstraints(max_length=64), _Plain]) -> dict[str, Any]:
-        record_found = store.get(identity)
-        if record_found is None:
+        entry = store.get(identity)
+        if entry is None:
             raise DataError("no record has this id.", hint="Query by attributes and population.", status=404)
-        return {"record": record_found[0].to_json(), "status": record_found[1]}
+        return {"record": entry[0].to_json(), "status": entry[1]}
 
     @router.get("/log", summary="Lines of the append-only log", response_model=models.LogPage)
     def log(
@@ -170,11 +170,11 @@ class _Replies:
         """Answer from memory or from the store. A local file is read here: that is quicker than to change threads."""
         store = self._store
 
-        def found() -> bytes:
+        def answer() -> bytes:
             with store.reading() if quick else nullcontext():  # a long one is answered elsewhere, and would hold it in vain
                 return self._answers.get(store.head()[1], "\x00".join(map(str, question)), make)
 
-        return _answer(request, found() if quick and store.local else await run_in_threadpool(found))
+        return _answer(request, answer() if quick and store.local else await run_in_threadpool(answer))
 
 
 def _quick(calm: Calm, query: Callable[[Request, str, str], Coroutine[Any, Any, Response]]) -> type[APIRoute]:
@@ -245,7 +245,7 @@ def add_publishing(router: APIRouter, store: Store) -> None:
         if credentials is None or not store.tokens.knows(credentials.credentials):
             raise AccessError("publishing needs a token of this registry.", hint="Send: Authorization: Bearer TOKEN", status=401)
 
-    def taken(identity: str) -> models.Submitted:
+    def submitted(identity: str) -> models.Submitted:
         line, head = store.head()
         return models.Submitted(id=identity, line=line, head=head)
 
@@ -258,17 +258,17 @@ def add_publishing(router: APIRouter, store: Store) -> None:
     def take_record(token: str, content: Any) -> models.Submitted:
         record = Record.from_json(content).verify()
         store.tokens.admit_record(token, record)
-        return taken(store.submit(record).id)
+        return submitted(store.submit(record).id)
 
     def take_statement(token: str, content: Any) -> models.Submitted:
         statement = Statement.from_json(content).verify()
         store.tokens.admit_statement(token, statement)
-        return taken(store.state(statement).subject)
+        return submitted(store.state(statement).subject)
 
     def take_notice(token: str, content: Any) -> models.Submitted:
         notice = Notice.from_json(content).verify()
         store.tokens.admit_record(token, notice)
-        return taken(store.notices.submit(notice).id)
+        return submitted(store.notices.submit(notice).id)
 
     @router.post("/catalogue", summary="Say what you hold or ask for", openapi_extra=body(models.NoticeBody), **guarded)
     async def notice(request: Request, credentials: Credentials) -> models.Submitted:
@@ -312,8 +312,8 @@ def add_catalogue(router: APIRouter, store: Store, reply_long: Reply) -> None:
 
     @router.get("/catalogue", summary="What holders hold and ask for", response_model=models.NoticeList)
     def notices(text: Text = "", limit: Limit = 100) -> dict[str, Any]:
-        notices_found = store.notices.current(text, limit=limit + 1)
-        return {"notices": [n.to_json() for n in notices_found[:limit]], "more": len(notices_found) > limit}
+        current = store.notices.current(text, limit=limit + 1)
+        return {"notices": [n.to_json() for n in current[:limit]], "more": len(current) > limit}
 
     @router.get("/catalogue/history", summary="Every notice ever taken", response_model=models.NoticePage)
     def history(after: After = "", limit: Limit = 100) -> dict[str, Any]:

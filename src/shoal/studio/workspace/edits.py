@@ -294,7 +294,7 @@ def unapproved(text: str) -> str:
     return with_parts(text, {"approved_by": ""}) if parsed(text).about.get("approved_by") else text
 
 
-def taken(text: str) -> str:
+def check_policy(text: str) -> str:
     """A policy that somebody brought, if it can be read; as it was written."""
     Policy.parse(text)
     return text

@@ -74,7 +74,7 @@ class Jobs(Rows[Job]):
         return self.get(number)
 
     @contextmanager
-    def held(self, job_id: str) -> Iterator[None]:
+    def hold(self, job_id: str) -> Iterator[None]:
         """The lock of the worker that does the job."""
         place = self._files.lock_of(job_id)
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT, 0o600))

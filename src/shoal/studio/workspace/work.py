@@ -75,7 +75,7 @@ class Telling:
         verdict = None if self._verdict_of is None else self._verdict_of(doing)
         if verdict is not None:
             self.verdicts[verdict[0]] = verdict[1]
-        self.found(None if self._line_of is None else {"past": self.past, "verdicts": self.verdicts})
+        self.show_best(None if self._line_of is None else {"past": self.past, "verdicts": self.verdicts})
 
     def settle(self) -> None:
         """Count the time until now to what was being done."""
@@ -85,7 +85,7 @@ class Telling:
             self.past[line] = self.past.get(line, 0.0) + now - self._since
         self._since = now
 
-    def found(self, best: Mapping[str, Any] | None) -> None:
+    def show_best(self, best: Mapping[str, Any] | None) -> None:
         """The best so far."""
         if not self._workspace.jobs.show(self._job.id, self._share, self._doing, best):
             raise Stopped
@@ -99,7 +99,7 @@ def plans(workspace: Workspace, job: Job) -> Mapping[str, Any]:
     with shoal.open(workspace.tables.path(kept), **policy.read) as table:
         tell(0.0, "counting the classes")
         prepared = prepare(table, policy)
-        named = find_plans(prepared, locked=job.asked["locked"], progress=tell, best=lambda some: tell.found(some.to_json()))
+        named = find_plans(prepared, locked=job.asked["locked"], progress=tell, best=lambda some: tell.show_best(some.to_json()))
     return named.to_json()
 
 
@@ -273,7 +273,7 @@ def main() -> None:
     with Workspace(os.environ["SHOAL_STUDIO_FOLDER"], store=os.environ["SHOAL_STUDIO_STORE"]) as workspace:
         while True:
             key = todo.get()
-            with workspace.jobs.held(key):
+            with workspace.jobs.hold(key):
                 do(workspace, workspace.jobs.get(key))
             sys.stdout.write("done\n")
             sys.stdout.flush()

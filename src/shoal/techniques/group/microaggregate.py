@@ -100,7 +100,7 @@ class Microaggregate(ColumnStep):
         searched = HAVE_NUMBA and self.method == "mdav" and len(self.columns) <= FEW_COLUMNS
         return records * len(self.columns) > MOST_CELLS or (records**2 / self.k > MOST_PAIRS and not searched)
 
-    def told(self, records: int) -> tuple[str, ...]:
+    def messages(self, records: int) -> tuple[str, ...]:
         if not self.in_blocks(records):
             return ()
         what = f"{records:,} records are too many to look for near ones in all of them: those by {', '.join(self.columns)}"

@@ -128,11 +128,11 @@ def test_the_sign_off(first: str) -> None:
 
 def test_a_policy_that_was_written_otherwise_is_read(first: str) -> None:
     text = "roles:\n  quasi: [age, sex]\n  direct: {name: {}}\n  rest: drop\nrequire: {k: 3}   # three\n"
-    assert edits.taken(text) == text
+    assert edits.check_policy(text) == text
     made = Policy.parse(edits.with_levels(text, {"age": 2}, {}))
     assert (made.quasi["age"].min_level, list(made.quasi), made.rest, made.k) == (2, ["age", "sex"], "drop", 3)
     with pytest.raises(PolicyError):
-        edits.taken("roles: {quasi: [age]}\nrequire: {k: 0}")
+        edits.check_policy("roles: {quasi: [age]}\nrequire: {k: 0}")
 
 
 def test_hostile_names_come_back_as_they_were() -> None:

@@ -98,7 +98,7 @@ def test_lost_is_what_nobody_works_on(workspace: Workspace, monkeypatch: pytest.
     held, young, old, waiting = (workspace.jobs.add(kept.id, "plans", {"n": n}) for n in range(4))
     for _ in range(3):
         workspace.jobs.claim()
-    with workspace.jobs.held(held.id):
+    with workspace.jobs.hold(held.id):
         assert workspace.jobs.sweep() == [], "all were just begun"
         monkeypatch.setattr(jobs, "YOUNG", -1.0)
         assert [job.id for job in workspace.jobs.sweep([young.id])] == [old.id], "a worker that still loads is not lost"

@@ -227,7 +227,7 @@ class _File:
             self.dialect = before
             return None
         fields, decimal = _fields(self.names, sample, self.dialect, self.options)
-        self.told = self._told(sample)
+        self.told = self._losses(sample)
         odd = any(f.comma or f.padded or f.quoted_empty or f.marks or f.days or f.amount for f in fields)
         table = None if odd else typed(sample, [f.sql_type for f in fields], self.names)
         if table is None:
@@ -257,7 +257,7 @@ class _File:
         sample = self._sample(lambda d: engine.run_table(f"FROM {reading(d)} LIMIT {SAMPLE_ROWS}", path.name))
         source = reading(self.dialect)
         fields, decimal = _fields(names, sample, self.dialect, self.options)
-        self.told = self._told(sample)
+        self.told = self._losses(sample)
         engine.explain_late = lambda position: _late(engine, source, fields[position], path.name)
         details = self._details() | {"decimal": decimal}
         if signs := {f.name: sign for f in fields if f.amount is not None and (sign := f.amount.before or f.amount.behind)}:
@@ -299,7 +299,7 @@ class _File:
             sample = read(self.dialect)
         return sample
 
-    def _told(self, sample: Any) -> tuple[str, ...]:
+    def _losses(self, sample: Any) -> tuple[str, ...]:
         """What the texts of the sample have lost before they came here, and what stands only once for several rows."""
         text = self.raw.decode(self.encoding, errors="ignore")
         columns = zip(self.names, sample.columns, strict=True)
