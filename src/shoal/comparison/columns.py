@@ -47,9 +47,6 @@ class Coded:
     def missing(self) -> int:
         return int((self.codes < 0).sum())
 
-    def take(self, rows: IntArray) -> Coded:
-        return replace(self, codes=self.codes[rows])
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparedColumn:
