@@ -21,7 +21,7 @@ from shoal.kernels import signatures
 from shoal.model.certificate.file import read_event_certificate
 from shoal.release.certificate.signing import file_entry, signed
 from shoal.release.events import uses
-from shoal.release.events.uses import _behind_bridges, _needed, _told
+from shoal.release.events.uses import _behind_bridges, _needed, _shows_hours_and_days
 from shoal.report.event_release_report import render
 
 SEED = 3**80
@@ -442,7 +442,7 @@ def test_a_flow_that_adds_one_trip_to_a_weak_line_must_state_less() -> None:
 def test_hours_and_weekdays_are_compared_only_if_the_file_shows_them(kind, width, shift, told) -> None:
     time = None if kind is None else SimpleNamespace(kind=kind)
     events: Any = SimpleNamespace(time=time, rules=SimpleNamespace(shift=shift))
-    assert _told(events, width) == told
+    assert _shows_hours_and_days(events, width) == told
 
 
 def test_what_the_records_show_of_k_people_is_stated_although_nothing_is_added(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import openpyxl
 import pytest
 
 import shoal
-from shoal.engines.files.layout import second_heading
+from shoal.engines.files.layout import lay_out, second_heading
+from shoal.engines.files.shape import strange_shape
 from shoal.errors import AmbiguousColumnError, UnreadableError
 
 
@@ -238,3 +239,26 @@ def test_signs_of_windows_far_below_in_a_long_file(tmp_path: Path) -> None:
     with shoal.open(tmp_path / "t.csv") as table:
         assert table.source["encoding"] == "cp1252"
     assert rows(tmp_path / "t.csv")[-1] == {"name": "Eva", "note": "5 – 6"}
+
+
+def test_a_code_of_three_letters_labels_no_totals_but_four_do() -> None:
+    def asked(word: str) -> tuple[int, ...]:
+        body = [[f"town {chr(97 + i)}", "x", str(i)] for i in range(12)]
+        body.insert(5, [word, "99", "912"])
+        return lay_out(body, body, 3, whole=True).labels
+
+    assert [asked(word) for word in ("Sum", "Suma", "Total")] == [(), (0,), (0,)]
+
+
+@pytest.mark.parametrize(("records", "totals", "asks"), [(10, 1, True), (20, 2, True), (19, 2, False), (31, 4, False)])
+def test_a_label_of_totals_in_at_most_a_tenth_of_the_rows_is_asked_about(records: int, totals: int, asks: bool) -> None:
+    body = [[f"town {chr(97 + i)}", "x", str(i)] for i in range(records - totals)]
+    body[3:3] = [["Total", "99", str(900 + i)] for i in range(totals)]
+    body.append(["town z", "y", "7"])  # the last row is judged by itself
+    assert bool(lay_out(body, body, 3, whole=True).labels) is asks
+
+
+def test_more_than_half_of_the_columns_without_names_is_asked_about() -> None:
+    body = [["a", "1", "x", "4"], ["b", "2", "y", "5"], ["c", "3", "z", "6"]]
+    assert strange_shape(["n", "", "", "m"], body, body, [], whole=True) == ""
+    assert strange_shape(["n", "", "", ""], body, body, [], whole=True) == "heading"
