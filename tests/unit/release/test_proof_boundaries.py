@@ -7,6 +7,7 @@ import json
 import math
 import random
 from collections import Counter
+from itertools import combinations
 from types import SimpleNamespace as Some
 
 import numpy as np
@@ -14,10 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shoal.errors import TamperError, UsageError
+from shoal.errors import TamperError, UsageError, VerificationError
 from shoal.model import requirement as req
 from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, Inside, alike, as_number, judge, recursive_levels, value_order
+from shoal.release.proof.recount_linked import File, everybody
 from shoal.release.proof.trees import Tree
 
 recounting = importlib.import_module("shoal.release.proof.recount")
@@ -361,3 +363,61 @@ def test_the_class_that_lacks_the_lowest_values_is_the_farthest(tmp_path):
     file = tmp_path / "data.csv"
     file.write_text("q,a\n1,a\n1,a\n1,a\n1,b\n2,c\n")
     assert recounting.recount(file, ["q"], ["a"]).sensitive["a"].ordered == pytest.approx(0.7)
+
+
+# --- tables released together ----------------------------------------------------------------------------------------------
+
+
+def linked(folder, own, rows):
+    """A person table (key, attribute, sensitive value) and one of visits (person, two columns, sensitive value), as files."""
+    (folder / "people.csv").write_text("id,q,ill\n" + "".join(f"{p},{q},{v}\n" for p, q, v in own))
+    (folder / "visits.csv").write_text("who,a,b,drug\n" + "".join(",".join(row) + "\n" for row in rows))
+    files = [File(folder / "people.csv", "id", ("q",), ("ill",)), File(folder / "visits.csv", "who", ("a", "b"), ("drug",))]
+    return everybody(files)
+
+
+def sharing_by_definition(own, rows, known):
+    """Try every choice of rows of every person, and look at everybody who has those rows and these attributes."""
+    at = {p: (q, Counter((a, b) for who, a, b, _ in rows if who == p)) for p, q, _ in own}
+    if known is None:
+        return {p: sum(other == mine for other in at.values()) for p, mine in at.items()}
+    out = {}
+    for p, (q, mine) in at.items():
+        choices = [Counter(c) for n in range(known + 1) for c in combinations(list(mine.elements()), n)]
+        out[p] = min(sum(r == q and not c - theirs for r, theirs in at.values()) for c in choices)
+    return out
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_people_of_linked_files_share_what_the_definition_says(seed, tmp_path):
+    r = random.Random(seed)
+    own = [(f"p{i}", r.choice("xy"), r.choice("uvw")) for i in range(14)]
+    rows = [(f"p{r.randrange(14)}", r.choice("AB"), r.choice("CD"), r.choice("mn")) for _ in range(30)]
+    found = linked(tmp_path, own, rows)
+    for known in (None, 0, 1, 2, 3, 2):
+        assert found.sharing(known) == sharing_by_definition(own, rows, known)
+    assert (found.people, found.records) == (14, (14, 30))
+    assert found.sensitive[0, "ill"] == {p: {v} for p, _, v in own}
+    drugs = {p: {d for who, *_, d in rows if who == p} for p, *_ in rows}
+    assert found.sensitive[1, "drug"] == drugs
+
+
+def test_rows_of_two_tables_with_equal_values_are_two_things(tmp_path):
+    for name, rows in (("people", "id,q\n1,x\n2,x\n"), ("a", "who,v\n1,A\n"), ("b", "who,v\n2,A\n")):
+        (tmp_path / f"{name}.csv").write_text(rows)
+    files = [File(tmp_path / "people.csv", "id", ("q",)), *(File(tmp_path / f"{n}.csv", "who", ("v",)) for n in "ab")]
+    assert everybody(files).sharing(None) == {"1": 1, "2": 1}
+
+
+@pytest.mark.parametrize(
+    ("own", "rows", "reason"),
+    [
+        ([("", "x", "u")], [], "no key"),
+        ([("1", "x", "u"), ("1", "x", "u")], [], "several rows"),
+        ([("1", "x", "u")], [("2", "A", "C", "m")], "belongs to nobody"),
+        ([("1", "x", "u")], [("", "A", "C", "m")], "no key"),
+    ],
+)
+def test_a_key_without_its_person_is_an_error(own, rows, reason, tmp_path):
+    with pytest.raises(VerificationError, match=reason):
+        linked(tmp_path, own, rows)

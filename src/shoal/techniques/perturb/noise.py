@@ -299,7 +299,7 @@ def rounded(values: FloatArray, decimals: int | None, size: FloatArray) -> Float
     with np.errstate(divide="ignore"):
         digits = np.clip(2 - np.floor(np.log10(size)), -300, 300)
     out = values.copy()
-    for d in np.unique(digits[size > 0]).tolist():
+    for d in np.unique(digits).tolist():
         mine = (digits == d) & (size > 0) & (np.abs(values) < 10.0 ** min(15 - d, 308))  # a double has no more digits
         out[mine] = np.round(values[mine], int(d))
     return out
