@@ -17,14 +17,13 @@ import numpy as np
 import pytest
 
 import shoal
+from event_oracle import Trace, inferred, number
 from shoal.errors import PolicyError, RoleError, UsageError
 from shoal.model.requirement import requirements_of
 from shoal.release.proof.events import facts_of_rows
 
 START = datetime(2026, 3, 2)
 ASKED = ["absent[2]>=2", "length[2]>=2", "near[2, 1h]>=2", "alpha[v]<=0.5", "distinct[v]>=2", "t[v, equal]<=0.3"]
-Trace = dict[tuple[int, str], Any]
-"""Points (hour and place) with the sensitive value of each."""
 
 
 def traces(seed: int, people: int, hours: int, each: int) -> dict[int, Trace]:
@@ -39,52 +38,6 @@ def traces(seed: int, people: int, hours: int, each: int) -> dict[int, Trace]:
 
 def rows_of(people: dict[int, Trace]) -> list[tuple[str, Any, datetime, str]]:
     return [(f"p{p}", v, START + timedelta(hours=h), w) for p, own in people.items() for (h, w), v in own.items()]
-
-
-def number(people: dict[int, Trace], kind: str, s: int) -> float:
-    """What a requirement is about, by looking at every person, every set of up to s of their points, and everybody else."""
-    found = []
-    every = {point for own in people.values() for point in own}
-    whole = Counter(v for own in people.values() for v in set(own.values()))
-    for mine in people.values():
-        for known in (c for m in range(1, s + 1) for c in combinations(sorted(mine), m)):
-            fits = [own for own in people.values() if all(p in own for p in known)]
-            if kind == "near":
-                fits = [o for o in people.values() if all(any(abs(h - x) <= 1 and w == y for x, y in o) for h, w in known)]
-            if kind == "length":
-                fits = [own for own in fits if len(own) == len(mine)]
-            if kind == "absent":
-                fits = min(([o for o in fits if p not in o] for p in every - set(mine)), key=len, default=fits)
-            values = Counter(v for own in fits for v in set(own.values()))
-            if kind == "alpha":
-                found.append(-max((n / len(fits) for v, n in values.items() if v is not None), default=0.0))
-            elif kind == "t":
-                found.append(-sum(abs(values[v] / values.total() - n / whole.total()) for v, n in whole.items()) / 2)
-            else:
-                found.append(len(values) if kind == "distinct" else len(fits))
-    return abs(min(found))
-
-
-def inferred(people: dict[Any, set[tuple[Any, str]]], kind: str, s: int) -> float:
-    """The surest guess of a place that is not known already, over every set of up to s points."""
-    worst = 0.0
-    for known in {
-        frozenset(c) for own in people.values() for m in range(1, s + 1) for c in combinations(sorted(own, key=str), m)
-    }:
-        fits = [own for own in people.values() if known <= own]
-        for point in known if kind == "next" else [None]:
-            sure: Counter[str] = Counter()
-            for own in fits:
-                often = Counter(w for _, w in own if w != "*").most_common()
-                told = {w for w, n in often if n == often[0][1]}
-                if kind == "work":
-                    told = {w for w, n in often if n == often[1][1]} if len(often) > 1 else set()
-                elif point is not None:
-                    times = {point[0], min((h for h, _ in own if h > point[0]), default=point[0])}
-                    told = {w for h, w in own if h in times and (h, w) != point and w != "*"}
-                sure.update(told - {w for _, w in known})
-            worst = max(worst, max(sure.values(), default=0) / len(fits))
-    return worst
 
 
 PLACES = ["home[1]<=0.5", "home[2]<=0.5", "work[2]<=0.5", "next[1]<=0.5", "next[2]<=0.5"]
@@ -282,6 +235,21 @@ BASE: dict[str, Any] = {"events": {"unit": "who", "place": "where"}}
 def test_policies_that_leave_something_open_are_refused(policy: dict[str, Any], words: str) -> None:
     with pytest.raises(PolicyError, match=words):
         shoal.anonymize({"who": [1], "where": ["A"], "v": ["x"]}, {**BASE, **policy})
+
+
+def test_places_that_are_numbers_are_alike_by_their_first_digits(tmp_path: Path) -> None:
+    """Postcodes, as numbers and as texts: three people in 12.., three in 34.., in the measure, the release and its proof."""
+    table: dict[str, Any] = {
+        "who": [1, 2, 3, 4, 5, 6],
+        "at": [START] * 6,
+        "where": [1201.5, 1201.5, 1299.5, 3401.5, 3499.5, 3401.5],
+    }
+    near = "near[1, 1h, prefix:2]>=3"
+    assert shoal.measure(table, unit="who", time="at", place="where", require=near).check(near).met
+    table["where"] = ["1201", "1201", "1299", "3401", "3401", "3499"]
+    rules = {"unit": "who", "time": "at", "place": "where", "time_widths": ["day"]}
+    shoal.anonymize(table, {"events": rules, "require": [near], "seed": 3**80}).write(tmp_path / "out")
+    assert shoal.verify(tmp_path / "out").ok
 
 
 LOOPS = """

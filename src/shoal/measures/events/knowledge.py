@@ -173,7 +173,7 @@ class Linked:
         codes = np.zeros(t.n_points, np.int64)
         spots: list[FloatArray] = []
         for place in (p[some] for p in shown.places):
-            if asked.distance and place.dtype.kind == "f":
+            if asked.distance > 0 and place.dtype.kind == "f":
                 spots.append(place)
                 continue
             texts = place.astype(str)

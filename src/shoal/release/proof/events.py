@@ -378,7 +378,7 @@ def _about(shown: _Shown, asked: NearRecords, points: list[tuple[Any, ...]], tim
     """The traces with a point near each of the known ones, by the published times and places."""
     times = _as_numbers([p[0] for p in points] if timed else [0] * len(points), asked.in_time)
     places = list(zip(*(p[int(timed) :] for p in points), strict=True))
-    numbers = [_as_numbers(column, False) if asked.distance else None for column in places]
+    numbers = [_as_numbers(column, False) if asked.distance > 0 else None for column in places]
     texts = [np.array([str(v)[: asked.characters or None] for v in column], dtype=object) for column in places]
     fits: list[set[int]] = []
     at: list[set[int]] = [set() for _ in points]
