@@ -155,6 +155,18 @@ def test_the_gate_leaves_out_records_that_nobody_can_know():
     assert found.counted == "2 records of 2 values of 'card' at 1 points."
 
 
+def test_the_gate_says_whether_it_is_open():
+    assert gate([("a", DAY, "A"), ("b", DAY, "A")]).closing.startswith("The gate is open. Counted in this table as it is")
+    assert gate([("a", DAY, "A"), ("b", DAY, "B")]).closing.startswith("Known records tell too much. Counted in this table")
+
+
+def test_the_gate_knows_which_column_is_the_time():
+    table = {"card": ["a", "b"], "at": [f"{DAY}T08:00:00", f"{DAY}T09:00:00"], "station": ["A", "A"]}
+    for reach, met in (("1h", True), ("59min", False)):
+        found = shoal.check(table, {"events": EVENTS, "require": [f"near[1, {reach}]>=2"]})
+        assert [f.met for f in found.findings] == [met]
+
+
 def test_the_gate_counts_as_many_known_records_as_the_most_that_is_asked():
     rows = [(c, f"2024-01-0{d}", "A") for c in "ab" for d in (1, 2, 3)] + [("c", f"2024-01-0{d}", "A") for d in (1, 2)]
     table = dict(zip(("card", "at", "station"), map(list, zip(*rows, strict=True)), strict=True))
