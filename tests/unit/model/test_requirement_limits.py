@@ -41,6 +41,11 @@ def test_an_unknown_requirement_is_refused_with_the_nearest_or_an_example():
         assert str(caught.value.hint).startswith(hint)
 
 
+def test_the_number_of_a_measurement_that_a_requirement_limits():
+    asked = (req.K(5), req.MaxRisk(0.2), req.MaxRisk(0.2, "journalist"), req.AverageRisk(0.2))
+    assert [r.figure_name for r in asked] == ["k", "risk.prosecutor.max", "risk.journalist.max", "risk.average"]
+
+
 def test_the_class_that_a_risk_requires():
     journalist, prosecutor = req.MaxRisk(0.2, "journalist"), req.MaxRisk(0.2)
     assert [r.class_sizes(has_population=True) for r in (journalist, prosecutor)] == [(0, 5), (5, 0)]

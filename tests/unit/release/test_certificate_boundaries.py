@@ -12,7 +12,7 @@ import pytest
 
 from shoal.errors import TamperError, VerificationError
 from shoal.kernels import signatures as sign
-from shoal.model.certificate.certificate import NAME, PLAN, REPORT, SignedCertificate
+from shoal.model.certificate.certificate import FORMAT, FORMAT_1, NAME, PLAN, REPORT, SignedCertificate
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.numbers import Judged
 from shoal.model.certificate.parts import FileEntry, Objections
@@ -636,3 +636,14 @@ def test_the_count_gives_each_stated_number_and_no_other(monkeypatch):
             count(asked=asked, stated=stated)
     with pytest.raises(VerificationError, match="add up"):
         count(suppressed=1)
+
+
+@pytest.mark.parametrize("with_codebook", [False, True])
+@pytest.mark.parametrize(("version", "derived"), [(FORMAT, ["derived"]), (FORMAT_1, [])])
+def test_the_steps_of_a_claim_by_its_version_and_files(tmp_path, monkeypatch, version, derived, with_codebook):
+    monkeypatch.setattr(verifying, "in_current_wording", lambda c: c)
+    if with_codebook:
+        (tmp_path / codebook.NAME).write_text("x")
+    claim = Some(certificate=Some(format=version), place=tmp_path)
+    names = [name for name, _ in verifying.TableClaim.further_steps(claim)]
+    assert names == [*derived, *(["codebook"] if with_codebook else []), "labels", "columns"]

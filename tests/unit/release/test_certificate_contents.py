@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from shoal.model.requirement import requirements_of
 from shoal.release.certificate import contents
 from shoal.release.certificate.contents import MOST_LINES, NOT_NAMED, lost_groups, magnitude, people_with_less, spread
 from shoal.steps import Keep, Round
@@ -181,3 +182,32 @@ def test_people_are_counted_where_records_are_removed(monkeypatch, scope, people
     assert utility.gap is None
     decision.gap = 1
     assert contents._utility(Some(policy=policy, base=base, people=None), decision, made).gap == 1.0
+
+
+@pytest.mark.parametrize("coarser", [None, Some(before="counted coarser")])
+def test_a_certificate_states_numbers_that_nobody_can_count_again(monkeypatch, coarser):
+    """Those of the population and of the original; and the classes before as they were counted."""
+    for name in ("_input", "columns_of", "_utility", "_notes"):
+        monkeypatch.setattr(contents, name, lambda *_: ())
+    monkeypatch.setattr(contents, "Certificate", lambda **stated: Some(**stated))
+    monkeypatch.setattr(contents, "published_numbers", lambda facts: f"numbers of {facts}")
+    monkeypatch.setattr(contents, "class_numbers", lambda facts: facts)
+    monkeypatch.setattr(contents, "_of_base", lambda base: f"classes of {base}")
+    asked = requirements_of(["k>=5", "k_map>=20", "linkage<=0.2"])
+    policy = Some(
+        preset=None, requirements=asked, about={}, unit=None, publish_unit="pseudonym", weight=None, population=None,
+        identifying={}, require_json=dict,
+    )  # fmt: skip
+    made = Some(
+        people=None, facts="the file", data=None, files=(), commitment=None, place=None, attacks=(), changed={}, identifiers=None,
+        accepted=("a note",),
+    )  # fmt: skip
+    given = {r.place: number for r, number in zip(asked, (5, 21, 0.1), strict=True)}
+    stated = contents.certificate_of(Some(policy=policy, base="the base", coarser=coarser), Some(given=given), made)
+    assert stated.given == {asked[1].name: 21, asked[2].name: 0.1}
+    assert stated.before == ("classes of the base" if coarser is None else "counted coarser")
+    assert (stated.after, stated.after_people, stated.notes) == ("numbers of the file", None, ("a note",))
+    assert stated.unit.published is None
+    made.people, policy.unit = "the people", "person"
+    stated = contents.certificate_of(Some(policy=policy, base="the base", coarser=coarser), Some(given=given), made)
+    assert (stated.after_people, stated.unit.published) == ("numbers of the people", "pseudonym")
