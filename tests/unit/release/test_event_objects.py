@@ -195,7 +195,8 @@ def numbers(**changes: object) -> EventNumbers:
         {"smallest": {"1": 4, "3": 1}, "alone": {"1": 0.0, "3": 0.5}}, {"smallest": {}, "alone": {}}, {"alone": {"1": 0.0}},
         {"smallest": {"1": 4, "x": 1}, "alone": {"1": 0.0, "x": 1.0}},
         {"alone": {"1": 0.0, "2": 1.01}}, {"alone": {"1": 0.0, "2": -0.01}}, {"alone": {"1": 0.1, "2": 0.5}},
-        {"traces": 10}, {"people": 6, "traces": 5},
+        {"traces": 10}, {"people": 6, "traces": 5}, {"smallest": {"1": 4, "2": 0}, "alone": {"1": 0.0, "2": 0.0}},
+        {"smallest": {"1": 4, "2": 1, "3": 2}, "alone": {"1": 0.0, "2": 0.5, "3": 0.0}},
     ],
 )  # fmt: skip
 def test_numbers_that_no_table_has_are_refused(changes):

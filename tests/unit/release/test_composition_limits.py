@@ -1,0 +1,371 @@
+"""Releases laid over each other: what can be compared and what is refused, part by part and without a release."""
+
+from __future__ import annotations
+
+import importlib
+from types import SimpleNamespace as Some
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from shoal.attacks.composition import Cells, Shown
+from shoal.errors import VerificationError
+from shoal.model.plan import SUPPRESSED, Plan, Suppression
+from shoal.model.requirement import requirements_of
+from shoal.release.make.private_file import place_of
+from shoal.steps import Drop, Keep, MapValues
+from shoal.techniques.perturb.noise import Noise
+from shoal.techniques.perturb.permute import RankSwap
+
+comp = importlib.import_module("shoal.release.earlier.composition")
+
+
+def earlier(*steps: Any, asked: Any = (), columns: Any = ("age", "ill"), **more: Any) -> Any:
+    claims = Some(
+        asked=requirements_of(list(asked)) if asked else (), after=Some(records=4),
+        data=Some(**{"file": "data.csv", "columns": columns, "quasi": ("age",), "sensitive": ("ill",), "table": None} | more),
+        utility=Some(method="lattice", scope="rows"),
+    )  # fmt: skip
+    return comp.Earlier(Some(suffix=".csv"), claims, Plan(tuple(steps), Suppression(2, ("age",))))
+
+
+def prepared(**more: Any) -> Any:
+    policy = Some(
+        sensitive=("ill",), insensitive=(), transform={}, unit=None, requirements=(), smallest_class=3, scope="rows",
+        asked_of=lambda *_: None,
+    )  # fmt: skip
+    vars(policy).update(more.pop("policy", {}))
+    base = Some(records=None, sizes=np.array([2, 3]), columns=("age",), sensitive={}, n_classes=2)
+    return Some(
+        **{"policy": policy, "base": base, "quasi": ("age",), "table": Some(in_database=False), "trees": {}, "orders": {}} | more
+    )
+
+
+def test_what_an_earlier_release_did_to_a_column() -> None:
+    noise = Noise("pay", 2.0)
+    release = earlier(Keep("ill"), noise, asked=["distinct[pay]>=3", "k>=3", "distinct[ill]>=4"])
+    assert [release.step(c) for c in ("ill", "pay", "age")] == [None, noise, None]
+    assert [release.distinct(c) for c in ("ill", "pay", "age")] == [4, 3, 1]
+
+
+# --- which releases can be compared ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
+    """Read a release of these claims and this plan, as if it had been verified."""
+
+    def read(release: Any, now: Any, *, whole: bool = False, rare: str | None = None) -> Any:
+        seen: list[Any] = []
+        monkeypatch.setattr(comp, "read_certificate", lambda _: release.claims)
+        monkeypatch.setattr(comp, "verify", lambda place, table: seen.append(table) or Some(require=lambda: None))
+        monkeypatch.setattr(comp, "whole_plan", lambda *_: release.plan if whole else None)
+        monkeypatch.setattr(comp, "read_plan", lambda _: release.plan)
+        monkeypatch.setattr(comp, "unknown_column", lambda *_: rare)
+        return comp.read(tmp_path, now), seen
+
+    return read
+
+
+def test_a_release_that_can_be_compared(reads: Any, tmp_path: Any) -> None:
+    for whole in (True, False):
+        found, seen = reads(earlier(Keep("age")), prepared(), whole=whole)
+        assert (found.data, seen) == (tmp_path / "data.csv", [None])
+    assert reads(earlier(Keep("age")), prepared(), whole=True, rare="age")[0], "the private file names the rare values"
+    table = object()
+    now = prepared(table=Some(in_database=True, neighbour=lambda name: table if name == "trips" else None))
+    found, seen = reads(earlier(Keep("age"), file=None, table="trips"), now)
+    assert (found.data, seen) == (table, [table])
+
+
+@pytest.mark.parametrize(
+    ("change", "now", "reason"),
+    [
+        ({"file": None, "table": "trips"}, {}, "in a database, and this table is not"),
+        ({"quasi": ("age", "zip")}, {}, "recoded locally"),
+        ({}, {"quasi": ("zip",)}, "publishes 'age' as a quasi-identifier"),
+        ({}, {"policy": {"insensitive": ("ill",)}}, "names 'ill' as sensitive, this policy as insensitive"),
+        ({"sensitive": ("x", "ill")}, {"policy": {"insensitive": ("ill",)}}, "names 'ill'"),
+    ],
+)
+def test_releases_that_cannot_be_compared_are_refused(reads: Any, change: Any, now: Any, reason: str) -> None:
+    with pytest.raises(VerificationError, match=reason) as caught:
+        reads(earlier(Keep("age"), **change), prepared(**now))
+    assert "Nothing was released" in str(caught.value)
+
+
+def test_a_release_without_its_rare_values_or_recoded_locally_is_refused(reads: Any) -> None:
+    with pytest.raises(VerificationError, match="leaves rare values of 'age' out"):
+        reads(earlier(Keep("age")), prepared(), rare="age")
+    local = earlier(Keep("age"))
+    local.claims.utility.method = "local"
+    with pytest.raises(VerificationError, match="recoded locally"):
+        reads(local, prepared())
+
+
+def test_a_refusal_always_says_what_to_do() -> None:
+    assert comp._refusal("x", hint="Do y.").hint == "Do y."
+    assert comp._refusal("x").hint.startswith("Leave --previous out only if")
+
+
+# --- which columns are compared ----------------------------------------------------------------------------------------------
+
+
+def test_a_column_is_compared_if_the_earlier_release_shows_it_as_it_was() -> None:
+    plain, changed, absent = earlier(Keep("ill")), earlier(Noise("ill", 2.0)), earlier(columns=("age",))
+    assert [comp._comparable(e, "ill") for e in (plain, changed, absent)] == [True, False, False]
+    nothing, compared = Shown(np.array([0])), Shown(np.array([0]), {"ill": None})
+    assert [comp._open("ill", e, s) for e, s in ((changed, nothing), (changed, compared), (absent, nothing))] == [
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "columns", "twice"),
+    [
+        (Noise("ill", 2.0), Noise("ill", 2.0), ("ill",), True), (Noise("ill", 2.0), Noise("pay", 2.0), ("ill",), False),
+        (Keep("ill"), Noise("ill", 2.0), ("ill",), False), (Noise("ill", 2.0), None, ("ill",), False),
+        (Noise("ill", 2.0), Noise("ill", 2.0), ("pay",), False), (MapValues("ill"), Noise("ill", 2.0), ("ill",), False),
+        (Noise("ill", 2.0), MapValues("ill"), ("ill",), False), (Noise("ill", 2.0), RankSwap("ill"), ("ill",), True),
+    ],
+)  # fmt: skip
+def test_two_random_changes_of_a_column_are_said(then: Any, now: Any, columns: Any, twice: bool) -> None:
+    here = prepared(policy={"transform": {} if now is None else {now.column: now}})
+    release = earlier(then, columns=columns)
+    assert comp._drawn_twice("ill", release, here) is twice
+    words = comp._not_compared("ill", release, here)
+    assert words.verdict == "warning"
+    assert ("two tries" in words.sentence) is twice
+    assert comp._changed_columns(here) == ({now.column} if now else set())
+
+
+def test_the_most_records_of_one_person() -> None:
+    table = Some(
+        without_unit=lambda: Some(count=lambda columns: Some(sizes=np.array([1, 7, 3])) if columns == ("who",) else None)
+    )
+    assert comp._most_records(prepared(counted=table)) == 1
+    by_unit = prepared(counted=table, policy={"unit": "who"})
+    assert comp._most_records(by_unit) == 1
+    by_unit.base.records = np.array([5, 6])
+    assert comp._most_records(by_unit) == 7
+    no_unit = prepared(counted=table)
+    no_unit.base.records = np.array([5, 6])
+    assert comp._most_records(no_unit) == 1
+
+
+# --- what the releases show --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("scope", "gone"), [("rows", -1), ("cells", 2)])
+def test_this_release_by_class(monkeypatch: pytest.MonkeyPatch, scope: str, gone: int) -> None:
+    """Classes 0 and 2 share their codes; class 3 is left out: its records go, or stay as a class of blanked ones."""
+    inside = Some(
+        classes=np.array([0, 1, 2, 3, 3]), values=np.array([0, 1, -1, 0, 1], np.int32), counts=np.array([4, 3, 2, 1, 5])
+    )
+    base = Some(n_classes=4, sensitive={"ill": inside})
+    asked: list[Any] = []
+    monkeypatch.setattr(comp, "counted_by_record", lambda now: asked.append(now) or base)
+    now = prepared(policy={"scope": scope}, base=base)
+    decision = Some(codes=[np.array([0, 1, 0, 1])], stays=np.array([True, True, True, False]))
+    shown = comp.shown_now(now, decision, ["ill"])
+    assert shown.classes.tolist() == [0, 1, 0, gone]
+    cells = list(
+        zip(
+            *(a.tolist() for a in (shown.cells["ill"].classes, shown.cells["ill"].values, shown.cells["ill"].counts)), strict=True
+        )
+    )
+    assert cells == [(0, 0, 4), (1, 1, 3), (0, -1, 2), *([(2, 0, 1), (2, 1, 5)] if gone == 2 else [])]
+    assert (comp.shown_now(now, decision, []).cells, len(asked)) == ({}, 1)
+
+
+def test_an_earlier_release_by_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ages 20, 30, 40 and none; the earlier file shows "20s" with three records, "none", and a class of nobody here."""
+    now = prepared(
+        base=Some(
+            columns=("age",), n_classes=4, column=lambda c: 0, codes=[np.array([0, 1, 2, -1])],
+            categories=[pa.array([20, 30, 40])], sensitive={"ill": Some(categories=pa.array(["a", "b"]))},
+        )
+    )  # fmt: skip
+    file = {
+        "age": pa.array(["20s", "20s", "x", "20s", comp.MISSING_TEXT]),
+        "ill": pa.array(["b", "b", "a", comp.MISSING_TEXT, "other"]),
+    }
+
+    def shown(_: Any, values: Any, n: int) -> dict[str, Any]:
+        texts = {20: "20s", 30: "30s", 40: "40s", None: comp.MISSING_TEXT, "a": "a", "b": "b"}
+        return {c: pa.array([texts[v] for v in column.to_pylist()]) for c, column in values.items()}
+
+    monkeypatch.setattr(comp, "read_texts", lambda *_: file)
+    monkeypatch.setattr(comp, "_as_shown", shown)
+    found = comp._classes_shown(now, earlier(Keep("age")), ["ill"])
+    own = {int(c) for c in found.cells["ill"].classes}
+    young, _, _, none = found.classes.tolist()
+    assert found.classes.tolist()[1:3] == [-1, -1], "in no class of the earlier file"
+    assert len({young, none} | own) == 3
+    cells = found.cells["ill"]
+    codes = np.where(cells.values > 1, 2, cells.values)  # a value that nobody has now gets any code beyond
+    rows = set(zip(cells.classes.tolist(), codes.tolist(), cells.counts.tolist(), strict=True))
+    (nobody,) = own - {young, none}
+    assert rows == {(young, 1, 2), (young, -1, 1), (none, 2, 1), (nobody, 0, 1)}
+
+
+def test_blanked_records_of_an_earlier_release_are_a_class() -> None:
+    release = earlier(quasi=("age", "zip"), columns=("age", "zip", "ill"))
+    file = {"age": pa.array([SUPPRESSED, "20", SUPPRESSED]), "zip": pa.array([SUPPRESSED, SUPPRESSED, SUPPRESSED])}
+    own = np.array([7, 8, 7])
+    assert comp._find_blanked(release, file, ["age", "zip"], own) == -1
+    release.claims.utility.scope = "cells"
+    assert comp._find_blanked(release, file, ["age", "zip"], own) == 7
+    assert comp._find_blanked(release, file, [], own) == -1
+    shown = {n: pa.array(["20", "30", "20"]) for n in ("age", "zip")}
+    assert comp._find_blanked(release, shown, ["age", "zip"], own) == -1
+    with pytest.raises(VerificationError, match="is a quasi-identifier now"):
+        comp._find_blanked(release, file, ["age", "zip", "more"], np.array([7, 8, 9]))
+
+
+def test_values_in_the_words_of_the_earlier_release() -> None:
+    steps = (MapValues("age", keys=("20", "30"), targets=(0, 0), labels=("young",), on_gap="error"), Keep("row"))
+    shown = comp._as_shown(earlier(*steps), {"age": pa.array(["30", "99", "20"]), "row": pa.array(["x", "y", "z"])}, 3)
+    assert {c: texts.to_pylist() for c, texts in shown.items()} == {
+        "age": ["young", comp.UNKNOWN, "young"],
+        "row": ["x", "y", "z"],
+    }
+    assert comp._as_shown(earlier(*steps), {}, 0) == {}
+    assert comp._as_shown(earlier(*steps), {"age": pa.array([], pa.string())}, 0)["age"].to_pylist() == []
+    dropped = comp._as_shown(earlier(Drop("age")), {"age": pa.array(["30"])}, 1)
+    assert dropped["age"].to_pylist() == ["30"]
+
+
+# --- certified shares --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("largest", "known"), [(1, True), (2, False)])
+def test_values_that_the_present_table_does_not_have_have_no_place_in_its_order(
+    largest: int, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comp, "_geometry", lambda *_: ("rank", ("level",)))
+    made: list[Any] = []
+    monkeypatch.setattr(
+        "shoal.attacks.certified.Certified.of", lambda asked, rank, levels: made.append((list(asked), rank, levels))
+    )
+    now = prepared(policy={"requirements": requirements_of(["t[ill, equal]<=0.3", "k>=3"])})
+    now.base.sensitive = {"ill": Some(categories=pa.array(["a", "b"]))}
+    cells = Cells(np.array([0, 1]), np.array([0, largest]), np.array([1, 1]))
+    comp._certified_shares(
+        now, [(earlier(asked=["distinct[ill]>=2", "distinct[pay]>=2"]), Shown(np.array([0]), {"ill": cells}))], "ill"
+    )
+    ((asked, rank, levels),) = made
+    assert [r.name for r in asked] == ["closeness.ill.t", "diversity.ill.distinct"]
+    assert (rank, levels) == (("rank", ("level",)) if known else (None, ()))
+
+
+def test_the_place_of_each_value_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = prepared(orders={"ill": ("low", "mid", "high")})
+    now.base.sensitive = {"ill": Some(categories=pa.array(["high", "low", "mid"]))}
+    rank, levels = comp._geometry(now, "ill")
+    assert (rank.tolist(), levels) == ([0, 3, 1, 2], ())
+    tree = Some(height=3, path=lambda t: {None: (-1, -1), "high": (0, 0), "low": (1, 0), "mid": (2, 1)}[t])
+    monkeypatch.setattr("shoal.release.proof.trees.tree_of", lambda _: tree)
+    now.trees = {"ill": None}
+    groups = [level.tolist() for level in comp._geometry(now, "ill")[1]]
+    assert groups == [[0, 1, 2, 3], [0, 1, 1, 2]]
+
+
+# --- values that the published plan leaves out -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "keys", "on_gap", "unknown"),
+    [
+        (["a", "b"], "text", ("a", "b"), "suppress", None), (["a", "c"], "text", ("a", "b"), "suppress", "age"),
+        (["a", "c"], "text", ("a", "b"), "error", None), ([1.0, 2.5], "float", ("1", "2.50"), "suppress", None),
+        ([1.0, 2.5], "float", ("1", "2.51"), "suppress", "age"), ([1, 2], "integer", ("1", "2"), "suppress", None),
+    ],
+)  # fmt: skip
+def test_a_value_that_the_published_plan_does_not_list(
+    values: Any, kind: str, keys: Any, on_gap: Any, unknown: str | None
+) -> None:
+    now = prepared(schema={"age": Some(kind=kind)})
+    now.base.categories = [pa.array(values)]
+    plan = Plan((MapValues("age", keys=keys, targets=(0, 0), labels=("x",), on_gap=on_gap),), Suppression(2, ("age",)))
+    assert comp.unknown_column(now, plan) == unknown
+
+
+@pytest.mark.parametrize(("plan", "fits", "expected"), [("p", True, "parsed p"), (None, True, None), ("p", False, None)])
+def test_the_whole_plan_is_that_of_the_private_file_of_the_same_release(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, plan: Any, fits: bool, expected: Any
+) -> None:
+    claims = Some(plan="stated")
+    monkeypatch.setattr(comp, "parse_plan", lambda text: f"parsed {text}")
+    monkeypatch.setattr(comp.private_file, "read", lambda _: Some(plan=plan))
+    monkeypatch.setattr(comp.private_file, "fits", lambda kept, stated: fits and stated == "stated")
+    assert comp.whole_plan(tmp_path / "r", claims) is None
+    place_of(tmp_path / "r").write_text("{}")
+    assert comp.whole_plan(tmp_path / "r", claims) == expected
+
+
+# --- the walk ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def walked(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Lay releases over the present one; each attack says its name and what it was asked."""
+
+    def walk(now: Any, releases: Any, *, certified: bool = True, places: int | None = None) -> list[Any]:
+        queue = list(releases)
+        monkeypatch.setattr(comp, "read", lambda place, _: queue.pop(0))
+        monkeypatch.setattr(comp, "shown_now", lambda _, __, columns: Shown(np.array([0, -1]), dict.fromkeys(columns)))
+        monkeypatch.setattr(comp, "_classes_shown", lambda _, e, columns: Shown(np.array([0, 0]), dict.fromkeys(columns)))
+        monkeypatch.setattr(comp, "_certified_shares", lambda _, with_it, column: [column] if certified else [])
+        monkeypatch.setattr(comp, "_most_records", lambda _: 2)
+        monkeypatch.setattr(comp, "_not_compared", lambda c, *_: ("not compared", c))
+        at = "shoal.attacks."
+        monkeypatch.setattr(at + "downcoding.Recoded", lambda base, codes, kept: kept.tolist())
+        monkeypatch.setattr(at + "composition.intersection", lambda parts, k: ("intersection", parts, k))
+        monkeypatch.setattr(
+            at + "composition.values_left", lambda s, n, old, c, distinct: ("left", s.tolist(), len(old), c, distinct)
+        )
+        monkeypatch.setattr(at + "composition.changes", lambda n, s, c, k, distinct, asked: ("changes", c, k, distinct, asked))
+        monkeypatch.setattr(at + "belief.beliefs", lambda s, r, n, old, c, more: ("beliefs", s.tolist(), r.tolist(), len(old), c))
+        return comp.composition(now, None, range(len(releases) if places is None else places))
+
+    return walk
+
+
+def test_every_pair_of_releases_and_column_is_looked_at(walked: Any) -> None:
+    now = prepared()
+    one, two = earlier(Keep("ill"), asked=["distinct[ill]>=4"]), earlier(Keep("ill"))
+    found = walked(now, [one, two])
+    assert found == [
+        ("intersection", [[True, False], [True, True], [True, True]], 3),
+        ("left", [2, 3], 2, "ill", 4),
+        ("beliefs", [2, 3], [2, 3], 2, "ill"),
+        *[("changes", "ill", 6, 4, ["ill"])] * 2,
+    ]
+    now.base.records = np.array([5, 6])
+    assert walked(now, [two])[1:] == [
+        ("left", [2, 3], 1, "ill", 2),
+        ("beliefs", [2, 3], [5, 6], 1, "ill"),
+        ("changes", "ill", 6, 1, ["ill"]),
+    ]
+    assert [f[0] for f in walked(now, [two], certified=False)] == ["intersection", "left", "changes"]
+    assert walked(now, [], places=0) == []
+
+
+def test_this_policy_may_ask_for_more_values_than_the_earlier_one(walked: Any) -> None:
+    now = prepared(policy={"asked_of": lambda column, kind: Some(l=5) if column == "ill" else None})
+    assert walked(now, [earlier(Keep("ill"), asked=["distinct[ill]>=4"])])[1][-1] == 5
+
+
+def test_columns_that_are_not_compared_are_said(walked: Any) -> None:
+    changed = prepared(policy={"transform": {"ill": Noise("ill", 2.0)}})
+    assert walked(changed, [earlier(Keep("ill"))])[1:] == [("not compared", "ill")]
+    assert walked(prepared(), [earlier(Noise("ill", 2.0))])[1:] == [("not compared", "ill")]
+    assert walked(prepared(), [earlier(columns=("age",))])[1:] == []
+    drawn = prepared(policy={"sensitive": (), "insensitive": ("pay",), "transform": {"pay": Noise("pay", 2.0)}})
+    assert walked(drawn, [earlier(Noise("pay", 3.0), columns=("pay",))])[1:] == [("not compared", "pay")]
+    assert walked(drawn, [earlier(Keep("pay"), columns=("pay",))])[1:] == []
