@@ -243,6 +243,12 @@ def test_rows_that_stand_for_several_records_are_as_many_as_their_numbers(tmp_pa
     assert (facts.records, dict(facts.smallest)) == (12, {1: 5, 2: 5, 3: 5})
 
 
+def test_without_pseudonyms_every_column_may_be_a_point(tmp_path: Path, made: Any) -> None:
+    (tmp_path / "data.csv").write_text("at,station\n" + "2024-01-01,A\n" * 80)
+    data = replace(made.data, columns=("at", "station"), unit=None)
+    assert event_facts(tmp_path, replace(made, data=data)).traces == 80
+
+
 def database_table(made: Any) -> tuple[Any, Any]:
     """The released rows as a table, and the certificate of it."""
     from shoal.api.arguments import opened
