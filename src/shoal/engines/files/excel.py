@@ -14,7 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +32,13 @@ from shoal.engines.files.layout import (
     doubt,
     filled,
     heading_line,
-    import_ids,
+    labels_apart,
     lay_out,
     names_at,
     need_modes,
     notes_from,
     numbered_names,
     repairs_of,
-    says_nothing,
-    second_heading,
     several_in_one,
 )
 from shoal.engines.files.packing import require_option
@@ -91,36 +89,36 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         over = not {"header", "skip"} & options.keys() and _merged_names(sheet, start, rows)
     if over:
         raise doubt("heading", path.name)
-    own, body, labels, header, aside, above = _table_rows(rows, start, str(sheet.name), path, options)
-    names = numbered_names(own, options)
+    table = _find_table(rows, start, str(sheet.name), path, options)
+    names = numbered_names(table.names, options)
     check_names(names, table=path.name)
     for name, kind in types.items():
         if name not in names:
             raise missing_column(name, names, table=path.name)
         if kind not in KINDS:
             raise UsageError(f"column '{name}' of a workbook cannot be read as '{kind}'.", hint=f"Types: {', '.join(KINDS)}.")
-    table = _table(names, body, types)
-    renamed = {new: old for new, old in zip(names, own, strict=True) if new != old}
-    plan = {n: options[n] for n in OPTIONS if n in options} | ({"heading_rows": 2} if any(labels) else {})
+    data = _table(names, table.records, types)
+    renamed = {new: old for new, old in zip(names, table.names, strict=True) if new != old}
+    plan = {n: options[n] for n in OPTIONS if n in options} | ({"heading_rows": 2} if any(table.labels) else {})
     plan |= {"sheet": str(sheet.name)} if others else {}
-    mended = () if header or options.get("header") is False else (NO_NAMES,)
-    details = repairs_of(Counter(aside) + Counter({"notes": above}), renamed, plan, above=above, mended=mended)
-    details |= {"heading_rows": 2} if any(labels) else {}
+    mended = () if table.has_names or options.get("header") is False else (NO_NAMES,)
+    details = repairs_of(table.aside + Counter({"notes": table.above}), renamed, plan, above=table.above, mended=mended)
+    details |= {"heading_rows": 2} if any(table.labels) else {}
     repairs = [
         *_sheet_lines(str(sheet.name), others),
         *details.get("repairs", []),
         *_cell_lines(errors, hidden, hidden_columns(text, left + len(names))),
-        *_column_lines(names, body),
+        *_column_lines(names, table.records),
     ]
     details |= {"repairs": repairs} if repairs else {}
     return open_deferred(
-        lambda: still_there(path, table),
-        table.schema,
-        [replace(c, note=label) for c, label in zip(columns_of(table.schema), labels, strict=True)],
+        lambda: still_there(path, data),
+        data.schema,
+        [replace(c, note=label) for c, label in zip(columns_of(data.schema), table.labels, strict=True)],
         str(path),
         format="excel",
         sheet=str(sheet.name),
-        header=header,
+        header=table.has_names,
         **details,
     )
 
@@ -149,52 +147,62 @@ def _column_lines(names: Sequence[str], body: Sequence[Row]) -> Iterator[str]:
         yield ONCE.format(names[0])
 
 
-def _table_rows(
-    rows: list[Row], start: int, sheet: str, path: Path, options: Mapping[str, Any]
-) -> tuple[list[str], list[Row], list[str], bool, Counter[str], int]:
-    """Names, records, labels, whether there are names, what was set aside, and how many notes stand above the names."""
+@dataclass(frozen=True)
+class _Table:
+    """A sheet as a table. ``aside``: how many rows of each sort are no records; ``above``: notes above the names."""
+
+    names: list[str]
+    records: list[Row]
+    labels: list[str]
+    has_names: bool
+    aside: Counter[str]
+    above: int
+
+
+def _find_table(rows: list[Row], start: int, sheet: str, path: Path, options: Mapping[str, Any]) -> _Table:
+    """The names, labels and records among the rows of a sheet, of which ``start`` empty ones were left out."""
     header, skip = heading_line(options)
     start_given = "skip" in options or skip > 0
     rows = rows[max(0, skip - start) :] if start_given else rows
     at = 0 if start_given else names_at(rows)
-    above = sum(1 for r in rows[:at] if r)
     over, rows = rows[:at], rows[at:]
     held = [r for r in rows if r]
     if not held:
         raise UnreadableError(f"sheet '{sheet}' of '{path.name}' is empty.", hint="Its first row must hold the names.")
     width = max(map(len, held))
-    has_names = header is not False and (header or start_given or at > 0 or not first_is_record(held))
-    labels: Row = ("",) * width
-    if width == 1 and header is None and several_in_one([r[0] for r in held]):
+    guessed = header is None
+    has_names = header is not False and (bool(header) or start_given or at > 0 or not first_is_record(held))
+    if width == 1 and guessed and several_in_one([r[0] for r in held]):
         raise UnreadableError(
             f"the cells of sheet '{sheet}' of '{path.name}' look as if they held several fields each.",
             hint="Split them into columns (in Excel: Data, Text to Columns). If it is one column, pass --read header=1.",
         )
-    ids = import_ids(held) if has_names and header is None else 0
-    if ids:
-        labels, held = held[1] if ids > 1 else labels, [held[0], *held[ids + 1 :]]
-    elif has_names and options.get("header") is None and not start_given and second_heading(held[: HEAD_ROWS + 2]):
-        labels, held = (held[0], held[1:]) if says_nothing(held[0]) else (held[1], [held[0], *held[2:]])
-    first = held[0] if has_names else ()
-    body = held[1:] if has_names else held
-    if has_names and header is None and names_recur(first, body):
+    two = has_names and options.get("header") is None and not start_given
+    labels, held, _ = labels_apart(held, ids=has_names and guessed, two=two)
+    first, body = (held[0], held[1:]) if has_names else ((), held)
+    if has_names and guessed and names_recur(first, body):
         raise doubt("header", path.name)
     layout = lay_out(body, rows, width, whole=True, names=first)
-    shape = strange_shape(first, [r for r in body if tuple(r) != layout.again], rows, over, whole=True)
-    value = kind_of(held[0][0]) not in ("text", "")
-    parts = header is None and at > 0 and value and first_is_record(held) and any(len(filled(r)) > 1 for r in over)
-    layout = layout.asking([shape, "tables" if table_above(over) else "", "heading" if parts else ""]).settled(options, path.name)
-    aside: Counter[str] = Counter()
-    kept = []
-    for i, row in enumerate(body):
-        sort = layout.sort_of(row, i == 0, i - len(body))
-        if sort:
-            aside[sort] += 1
-        else:
-            kept.append(row)
+    doubts = [strange_shape(first, [r for r in body if tuple(r) != layout.again], rows, over, whole=True)]
+    doubts += ["tables"] if table_above(over) else []
+    doubts += ["heading"] if guessed and _names_apart(over, held) else []
+    layout = layout.asking(doubts).settled(options, path.name)
+    sorts = [layout.sort_of(row, i == 0, i - len(body)) for i, row in enumerate(body)]
     texts = [str(_plain(c)).strip() for c in first] if has_names else [""] * width
-    names = [n or f"column{i}" for i, n in enumerate(texts, start=1)]
-    return names, kept, [" ".join(str(c).split()) for c in labels], has_names, aside, above
+    return _Table(
+        names=[n or f"column{i}" for i, n in enumerate(texts, start=1)],
+        records=[row for row, sort in zip(body, sorts, strict=True) if not sort],
+        labels=[" ".join(str(c).split()) for c in labels or ("",) * width],
+        has_names=has_names,
+        aside=Counter(filter(None, sorts)),
+        above=sum(map(bool, over)),
+    )
+
+
+def _names_apart(over: Sequence[Row], rows: Sequence[Row]) -> bool:
+    """Whether the table begins with a record, and a row of several cells above it may hold the names."""
+    value = kind_of(rows[0][0]) not in ("text", "")
+    return value and first_is_record(rows) and any(len(filled(r)) > 1 for r in over)
 
 
 @contextmanager

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from shoal.errors import UnreadableError, UsageError
 from shoal.kernels.text import word_lists
 from shoal.model.roles import distinct_names
 
 Row = Sequence[Any]
+AnyRow = TypeVar("AnyRow", bound=Row)
 MODES: dict[str, tuple[str, ...]] = {
     "totals": ("set-aside", "keep"),
     "units": ("set-aside", "keep"),
@@ -249,32 +250,44 @@ def lay_out(body: Sequence[Row], tail: Sequence[Row], width: int, *, whole: bool
     numeric = numeric_columns(body[1:500] or body, width)  # the first row may hold units
     sizes = sorted(len(filled(r)) for r in body[:200])
     usual = sizes[len(sizes) // 2]
+    rows = body if whole else (*body, *tail)
     units, doubtful = _units(body, numeric)
-    first_heads = _heads_group(body[0]) and not any(r and text_of(r[0]) == text_of(body[0][0]) for r in body[1:])
-    if usual > 2 and (first_heads or (not again and _heads_inside(body, usual))):
+    if _may_have_groups(body, usual, again=bool(again)):
         doubtful["groups"] = ()
+    totals, rules = any(is_totals(r, numeric, usual) for r in rows), any(map(is_rule, rows))
     last, below = _notes_below(tail, width)
     rest = [r for r in below if filled(r)]
-    rows = body if whole else (*body, *tail)
-    totals, rules = any(is_totals(r, numeric, usual) for r in rows), any(map(is_rule, rows))
-    place = min(last, default=0) - 1
-    while rest and totals and (is_rule(rest[-1]) or _is_statistic(rest[-1], numeric, usual)):
-        last[place] = "notes" if is_rule(rest.pop()) else "totals"
-        place -= 1
+    if totals:
+        _take_statistics(rest, last, numeric, usual)
     if rest and not is_totals(rest[-1], numeric, usual):
+        place = min(last, default=0) - 1
         unlabelled = _only_numbers(rest, numeric)
-        if unlabelled or _may_be_totals(rest[-1], body, numeric):
-            if whole and _sums([r for r in rest[:-1] if len(r) == width], rest[-1], numeric):
-                last[place] = "totals"
-            elif not (whole and unlabelled):
-                doubtful["totals"] = (place,)
-        elif notes := _may_be_notes(below, numeric, usual, width):
-            doubtful["notes"] = range(place, place - notes, -1)
+        if not unlabelled and not _may_be_totals(rest[-1], body, numeric):
+            notes = _may_be_notes(below, numeric, usual, width)
+            doubtful |= {"notes": range(place, place - notes, -1)} if notes else {}
+        elif whole and _sums([r for r in rest[:-1] if len(r) == width], rest[-1], numeric):
+            last[place] = "totals"
+        elif not (whole and unlabelled):
+            doubtful["totals"] = (place,)
     judged = tuple(rest[-1]) if rest else ()
     labels = tuple(i for i in range(min(2, width)) if _labels_totals([r for r in rows if tuple(r) != judged], i, numeric, usual))
     if labels:
         doubtful.setdefault("totals", ())
     return Layout(units, totals, rules, False, again, last, doubtful, tuple(numeric), usual, labels)
+
+
+def _may_have_groups(body: Sequence[Row], usual: int, *, again: bool) -> bool:
+    """Whether some rows may be headings of groups: the first one, with a text that no other row begins with, or others."""
+    if usual <= 2:
+        return False
+    first = _heads_group(body[0]) and not any(r and text_of(r[0]) == text_of(body[0][0]) for r in body[1:])
+    return first or (not again and _heads_inside(body, usual))
+
+
+def _take_statistics(rows: list[Row], last: dict[int, str], numeric: Sequence[bool], usual: int) -> None:
+    """Move the lines of dashes and statistics at the end of the rows to those that are set aside, by their places."""
+    while rows and (is_rule(rows[-1]) or _is_statistic(rows[-1], numeric, usual)):
+        last[min(last, default=0) - 1] = "notes" if is_rule(rows.pop()) else "totals"
 
 
 def _labelled(row: Row, columns: Sequence[int]) -> bool:
@@ -614,9 +627,24 @@ def repairs_of(
 _IMPORT_ID = re.compile(r"\{['\"]ImportId['\"]")
 
 
-def import_ids(rows: Sequence[Row]) -> int:
+def _import_ids(rows: Sequence[Row]) -> int:
     """The row of import ids that Qualtrics writes below names and labels, counted from the names; 0 if there is none."""
     return next((i for i in (1, 2) if len(rows) > i + 1 and filled(rows[i]) and all(map(_IMPORT_ID.match, filled(rows[i])))), 0)
+
+
+def labels_apart(rows: list[AnyRow], *, ids: bool, two: bool) -> tuple[tuple[Any, ...], list[AnyRow], int]:
+    """Labels of the columns, if there are any; the rows with the names first; and at which row below the names import ids stand.
+
+    ``ids``: import ids may stand below the names; ``two``: the heading may have two rows, of which the one that says nothing
+    holds the labels.
+    """
+    place = _import_ids(rows) if ids else 0
+    if place:
+        return (tuple(rows[1]) if place > 1 else ()), [rows[0], *rows[place + 1 :]], place
+    if two and second_heading(rows):
+        first, second, *rest = rows
+        return (tuple(first), [second, *rest], 0) if says_nothing(first) else (tuple(second), [first, *rest], 0)
+    return (), rows, 0
 
 
 def several_in_one(cells: Sequence[Any]) -> bool:

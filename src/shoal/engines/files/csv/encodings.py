@@ -11,10 +11,13 @@ import codecs
 import functools
 import math
 import re
+import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 from shoal.errors import UnreadableError
 
@@ -28,63 +31,27 @@ REPEATS = 3
 FEW = 4
 """So many different texts with letters beyond ASCII prove little, however often they occur."""
 
-_LATIN = {
-    "fr": "éèàêçùôîâïëûœüÿæ", "de": "üäöß", "es": "óíáéñúü", "pt": "ãçáéíõóêâúàôü", "it": "àèòùìéíîóú", "sv": "äöåéøæü",
-    "da": "åøæéöäü",
-    "is": "íáðóéöúýþæ", "nl": "ëéïèöüóê", "ca": "óàéíèçúòïü", "et": "äõöüšž",
-}  # fmt: skip
-_CENTRAL = {
-    "pl": "łóążęśćńź", "cs": "íáéýřžčěšůúňťďó", "sk": "áíéýčšžúľôťňďäóŕĺ", "hu": "éáóöőíüúű", "sl": "čšžćđ", "ro": "ăşţâî",
-    "sq": "ëç",
-    "de": "üäöß",
-}  # fmt: skip
-_RUSSIAN = "оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъё"
-_CYRILLIC = {
-    "ru": _RUSSIAN,
-    "uk": "оанивтерсілкудмпзяьбгйчхцжїющєфшґ",
-    "bg": "аоиентрсвлдкпмзягбуъчцжщхюфшйь",
-    "sr": "аоиентрсуједвкмплзгбшћчјцхжњђљџф",
-}
-_GREEK = {"el": "αοιετνσηυρπκμλςάίόέδήγώωθχφύβξζψϊϋΐΰ"}
-_PAGES: dict[str, tuple[float, Mapping[str, str]]] = {
-    "cp1252": (0, _LATIN),
-    "cp1250": (8, _CENTRAL),
-    "iso8859_2": (11, _CENTRAL),
-    "cp1251": (8, _CYRILLIC),
-    "koi8_r": (11, {"ru": _RUSSIAN}),
-    "koi8_u": (12, {"uk": _CYRILLIC["uk"]}),
-    "cp866": (13, {"ru": _RUSSIAN}),
-    "mac_cyrillic": (12, _CYRILLIC),
-    "iso8859_5": (16, _CYRILLIC),
-    "cp1253": (8, _GREEK),
-    "iso8859_7": (11, _GREEK),
-    "cp1254": (8, {"tr": "ışüğöçİâî"}),
-    "cp1255": (8, {"he": "יוהלאתמרבשנםקדפחעצךטגסןזכףץ"}),
-    "cp1256": (8, {"ar": "اليمونرتبهدةسعكفحقشطجأصىخضغزذثءئظإآؤپچژگ"}),
-    "iso8859_6": (12, {"ar": "اليمونرتبهدةسعكفحقشطجأصىخضغزذثءئظإآؤ"}),
-    "cp1257": (9, {"lv": "āīēšņļūžķģč", "lt": "ėšųžįąūčę", "et": "äõöüšž"}),
-    "mac_roman": (14, _LATIN),
-    "cp850": (13, _LATIN),
-    "cp852": (15, _CENTRAL),
-}
-"""Single-byte pages: bits that they cost as rare ones, and the letters beyond ASCII of their languages, common ones first."""
-_WIDE = {"gb18030": 8, "big5": 9, "cp932": 8, "euc_jp": 11, "cp949": 8, "cp874": 8}
-_COMMON_HAN = frozenset(
-    "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能子那得于着下自之年过发后作里用道行所然家种事成方多经去法学如都同现"
-    "当没动面起看定天分还进好小部其主样理心她本前开但因只从想实日者意无力与长机十民第公此已工使情明性知全三又关点正业外将两高间由问很最重并物手"
-    "应向文体政美相见利二等产新己制身果加西月合回特代内信表化老世位次度门任常先海通教原东声提立及比员解水名真处走义各入口平系气题活更别打女变四"
-    "神总何电数安少报结反受目太量再感建务接必场件计管期市直德资命山金指统区保至形社空治展马科司五基书非听白界达光放强权思王象完设式色路记南品住"
-    "告类求程北边死张该交规万取格望领共确传师清今切院让带争运李刘陈杨赵黄周吴徐孙胡朱林郭罗姓龄城省县医男岁京广州州伟敏娜静丽强磊军洋勇艳杰娟涛"
-    "個這們來為國說時會過發後學現當沒動進還樣從實與長機關點業將兩間問並應體見產門東聲員處義氣題變總電數報結務場計資統區達權設記類張規萬領確傳師"
-    "讓帶爭運劉陳楊趙黃吳孫羅齡縣醫歲廣偉齊臺灣高雄湾氏都府道町村田藤鈴木佐渡辺齢別阪横浜川崎神戸福岡島野井石池橋森村原沢浅郎太美子香愛千葉埼玉"
-)
-_COMMON_HANGUL = frozenset(
-    "이가나다라마바사아자차카타파하고기지도로리서시부산대구인천광주전울세종경남북충강원제주수성여녀별령연생년월일시군동면읍김박최정조윤장임한오신권황안"
-    "송류홍민영희철진호준현우은혜미경숙자선순옥재상용태학교졸업력고혼사별이혼직무름민등록번호화전주소거주형태소득만원예아니요음함없있의는을에과"
-)
+
+@dataclass(frozen=True)
+class _Letters:
+    """Letters by pages. ``single``: bits that a page of single bytes costs as a rare one, and the letters of its languages."""
+
+    single: Mapping[str, tuple[float, Mapping[str, str]]]
+    wide: Mapping[str, float]
+    common: Mapping[str, frozenset[str]]
 
 
-_COMMON_THAI = frozenset("กขคงจชซญดตถทธนบปผพฟภมยรลวศษสหอะาำิีึืุู่้็์ัเแโใไ")
+@functools.cache
+def _letters() -> _Letters:
+    page = tomllib.loads((Path(__file__).parents[1] / "data" / "letters.toml").read_text(encoding="utf-8"))
+    single = {}
+    for name, facts in page["single"].items():
+        letters = facts["languages"]
+        letters = page["languages"][letters] if isinstance(letters, str) else letters
+        single[name] = (facts["bits"], {facts["only"]: letters[facts["only"]]} if "only" in facts else letters)
+    return _Letters(single, page["wide"], {script: frozenset(signs) for script, signs in page["common"].items()})
+
+
 _NOT_THAI = re.compile("[๐-๙][ก-ฮ]|[ก-๎][๐-๙]|(?<![ก-ฮิ-ู่-๎ั])[ัิ-ฺ็-๎]|[เ-ไ](?![ก-ฮ])")
 """Digits beside letters, vowels and tones without a consonant below them, leading vowels before none."""
 
@@ -186,11 +153,11 @@ def _odd_fields(raw: bytes) -> tuple[list[bytes], int]:
 def _costs(raw: bytes) -> dict[str, tuple[float, str]]:
     """Of each page that can decode the bytes its cost in bits, and the text."""
     costs = {}
-    for page, (prior, languages) in _PAGES.items():
+    for page, (prior, languages) in _letters().single.items():
         text = _decode(raw, page)
         if text is not None:
             costs[page] = (prior + _cost(_without_punctuation(text), languages, script=page not in _LATIN_PAGES), text)
-    for page, rare in _WIDE.items():
+    for page, rare in _letters().wide.items():
         text = _decode(raw, page)
         if text is not None:
             beside = sum((a > "\x7f" and b in _ASCII_SECOND) or (b > "\x7f" and a in _ASCII_SECOND) for a, b in pairwise(text))
@@ -254,48 +221,63 @@ def _signs(text: str, *, script: bool) -> float:
     """Bits of what stands beside letters: signs inside words, capitals behind small ones, two alphabets in one word."""
     cost, before = 0.0, " "
     for c, after in zip(text, text[1:] + " ", strict=True):
-        odd, letter = c > "\x7f", c.isalpha()
-        if odd and not letter:
-            within = before.isalpha() and after.isalpha()
-            fits = c in _INSIDE if within else not after.isalpha() or c in _OPENING
-            fits = fits and not (c in _BEFORE_DIGITS and after.isalpha()) and not (c in _BEHIND_DIGITS and before.isalpha())
-            cost += 6.0 if before > "\x7f" and not before.isalpha() else 0.0
-            cost += 8.0 if script and c in "’¶" and after.isalpha() and not before.isalpha() else 0.0
-            cost += 8.0 if unicodedata.category(c) == "Mn" and "" < before < "\x7f" else 0.0  # a vowel sign of another script
-            cost += 10.0 if (c in _NEVER_BEHIND and before.isalpha()) or (c in _NEVER_BEFORE and after.isalpha()) else 0.0
-            cost += (4.0 if c in _OPENING and fits else 6.0 if fits else 12.0) + (
-                6.0 if unicodedata.category(c) in ("Sm", "Sk", "So", "Po") and c not in _OPENING else 0.0
-            )
-        elif odd and letter and not before.isalpha() and not after.isalpha():
-            cost += 4.0  # a letter alone
-        elif c in "ºª" and after.isalpha():
-            cost += 10.0
-        elif letter and before.isalpha() and (odd or before > "\x7f"):
-            cost += 5.0 if c.isupper() and before.islower() else 0.0
-            if script:
-                cost += 12.0 if odd != (before > "\x7f") else 0.0
-            else:
-                cost += 3.0 if odd and before > "\x7f" else 0.0
-        if (c in "þÞ" and not after.isalpha()) or (c in "ðÐ" and not before.isalpha()):
-            cost += 6.0  # Icelandic words do not end or begin so; Turkish and Lithuanian ones do with the letters of these bytes
-        if (c in "ñÑ" and after.lower() not in _VOWELS) or (c in "ìù" and after.isalpha()):
-            cost += 6.0  # nor Spanish and Italian ones; Polish and Czech ones do (Toruń, Poznań, město, důl)
-        if (c == "ç" and after in "eiéèêí" and not script) or before.lower() + c in ("aä", "oö", "uü"):
-            cost += 6.0  # no cedilla is needed before these vowels, but in Turkish and Albanian; no language doubles these
+        if c > "\x7f" and not c.isalpha():
+            cost += _sign_bits(before, c, after, script=script)
+        elif c > "\x7f" or before > "\x7f":
+            cost += _letter_bits(before, c, after, script=script)
         before = c
     return cost
 
 
+def _sign_bits(before: str, c: str, after: str, *, script: bool) -> float:
+    """Bits of a sign beyond ASCII between two characters."""
+    behind, ahead, sort = before.isalpha(), after.isalpha(), unicodedata.category(c)
+    fits = c in _INSIDE if behind and ahead else not ahead or c in _OPENING
+    fits = fits and not (c in _BEFORE_DIGITS and ahead) and not (c in _BEHIND_DIGITS and behind)
+    odd_things = {
+        "a sign behind a sign": 6.0 * (before > "\x7f" and not behind),
+        "a letter of the script read as a sign": 8.0 * (script and c in "’¶" and ahead and not behind),
+        "a vowel sign of another script": 8.0 * (sort == "Mn" and before < "\x7f"),
+        "never beside a letter": 10.0 * ((c in _NEVER_BEHIND and behind) or (c in _NEVER_BEFORE and ahead)),
+        "rare in texts": 6.0 * (sort in ("Sm", "Sk", "So", "Po") and c not in _OPENING),
+    }
+    return (12.0 if not fits else 4.0 if c in _OPENING else 6.0) + sum(odd_things.values())
+
+
+def _letter_bits(before: str, c: str, after: str, *, script: bool) -> float:
+    """Bits of a letter between two characters, where it or the one before is beyond ASCII; also of other signs of ASCII."""
+    odd, behind, ahead = c > "\x7f", before.isalpha(), after.isalpha()
+    bits = 0.0
+    if odd and not behind and not ahead:
+        bits += 4.0  # a letter alone
+    elif c in "ºª" and ahead:
+        bits += 10.0
+    elif c.isalpha() and behind:
+        bits += 5.0 if c.isupper() and before.islower() else 0.0
+        bits += 12.0 if script and odd != (before > "\x7f") else 3.0 if not script and odd and before > "\x7f" else 0.0
+    if (c in "þÞ" and not ahead) or (c in "ðÐ" and not behind):
+        bits += 6.0  # Icelandic words do not end or begin so; Turkish and Lithuanian ones do with the letters of these bytes
+    if (c in "ñÑ" and after.lower() not in _VOWELS) or (c in "ìù" and ahead):
+        bits += 6.0  # nor Spanish and Italian ones; Polish and Czech ones do (Toruń, Poznań, město, důl)
+    if (c == "ç" and after in "eiéèêí" and not script) or before.lower() + c in ("aä", "oö", "uü"):
+        bits += 6.0  # no cedilla is needed before these vowels, but in Turkish and Albanian; no language doubles these
+    return bits
+
+
 def _wide_cost(c: str, page: str) -> float:
     """Bits of a character of East Asia or Thailand."""
-    code = ord(c)
+    code, common = ord(c), _letters().common
     if page == "cp874":
-        return 5.5 if c in _COMMON_THAI else 10.0 if 0x0E00 <= code < 0x0E80 else 13.0
-    if c in _COMMON_HAN:
+        return 5.5 if c in common["thai"] else 10.0 if 0x0E00 <= code < 0x0E80 else 13.0
+    if c in common["han"]:
         return 9.5
     if page == "cp949" and 0xAC00 <= code < 0xD7A4:
         return (
-            8.0 if c in _COMMON_HANGUL else 13.0 if 0xB0 <= c.encode("cp949")[0] <= 0xC8 and c.encode("cp949")[1] > 0xA0 else 16.0
+            8.0
+            if c in common["hangul"]
+            else 13.0
+            if 0xB0 <= c.encode("cp949")[0] <= 0xC8 and c.encode("cp949")[1] > 0xA0
+            else 16.0
         )
     if 0x3040 <= code < 0x3100:
         return 8.0 if page in ("cp932", "euc_jp") else 13.0

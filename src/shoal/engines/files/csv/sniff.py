@@ -18,13 +18,11 @@ from shoal.engines.files.layout import (
     Layout,
     filled,
     heading_line,
-    import_ids,
     is_blank,
+    labels_apart,
     lay_out,
     names_at,
     numbers_columns,
-    says_nothing,
-    second_heading,
     several_in_one,
     usual_width,
 )
@@ -204,12 +202,42 @@ def sample_bytes(path: Path) -> bytes:
     return raw
 
 
-def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> tuple[Dialect, list[str]]:
-    """The dialect and the names of the columns."""
+@dataclass(frozen=True)
+class _Sample:
+    """The beginning of a file, cut into fields.
+
+    ``rows``: blank ones too, but no comments; ``before``: how many lines stand before each. ``header``: whether there are names,
+    None where nobody said. ``repairs``: a sentence for each repair of single lines.
+    """
+
+    text: str
+    whole: bool
+    delimiter: str
+    quote: str
+    blanks: bool
+    comment: str
+    header: bool | None
+    skip: int
+    repairs: tuple[str, ...]
+    rows: list[list[str]]
+    before: list[int]
+
+    def single_quotes(self, rows: Sequence[Sequence[str]]) -> bool:
+        """Whether fields of these rows stand in single quotes below the names too."""
+        return _single_quotes_below(rows, [r for r in _rows(self.text, self.delimiter, "'", self.whole) if r][-len(rows) :])
+
+    def lines_above(self, above: int, ids: int) -> int:
+        """How many lines stand before the names, or before the ``ids`` rows of import ids below them."""
+        if ids:
+            return [line for line, r in zip(self.before[above:], self.rows[above:], strict=True) if not is_blank(r)][ids]
+        return self.before[above] if above else 0
+
+
+def _cut(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> _Sample:
     text = raw.decode(encoding, errors="replace").lstrip("\ufeff")
     _refuse_other_kinds(text, path, options)
     whole, quote = len(raw) < SAMPLE_BYTES, options.get("quote", '"')
-    text, in_lines = _mended_lines(text, whole)
+    text, repairs = _mended_lines(text, whole)
     header, skip, stated, text = _below_skipped(text, options)
     by_name = "\t" if ending(path) in (".tsv", ".tab") and "\t" in text else None
     delimiter = options.get("delimiter") or stated or by_name or _delimiter(text, quote, whole)
@@ -221,51 +249,65 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     rows = _blank_rows(text, whole) if blanks else [cells for _, cells in numbered]
     if all(map(is_blank, rows)):
         raise UnreadableError(f"file '{path}' is empty.", hint="It needs at least a line with the names of the columns.")
-    above = 0 if blanks or "skip" in options or type(options.get("header")) is int else names_at(rows)
-    notes, lines = sum(map(bool, map(filled, rows[:above]))), numbered[above][0] if above else 0
-    over, tail = rows[:above], rows[above:]
+    before = [line for line, _ in numbered]
+    return _Sample(text, whole, delimiter, quote, blanks, comment, header, skip, repairs, rows, before)
+
+
+def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> tuple[Dialect, list[str]]:
+    """The dialect and the names of the columns."""
+    sample = _cut(raw, encoding, path, options)
+    blanks, guessed = sample.blanks, sample.header is None
+    above = 0 if blanks or "skip" in options or type(options.get("header")) is int else names_at(sample.rows)
+    over, tail = sample.rows[:above], sample.rows[above:]
     rows = [r for r in tail if not is_blank(r)]
     if "delimiter" not in options:
         _refuse_undivided(rows, path)
     ended = not blanks and _delimiter_behind_names(rows)
     rows = [r[:-1] if len(r) > len(rows[-1]) else r for r in rows] if ended else rows
     single = "quote" not in options and _in_single_quotes(rows[0])
-    if single and _single_quotes_below(rows, [r for r in _rows(text, delimiter, "'", whole) if r][-len(rows) :]):
+    if single and sample.single_quotes(rows):
         return sniff(raw, encoding, path, {**options, "quote": "'"})
-    guessed, header = header is None, not first_is_record(rows) if header is None else header
-    ids = import_ids(rows) if guessed and header and not skip and not blanks else 0
-    two = not ids and header and options.get("header") is None and not skip and second_heading(rows)
-    labels, rows = _labels_apart(rows) if two else ((), rows)
-    if ids:
-        lines = [line for line, cells in numbered[above:] if not is_blank(cells)][ids]
-        labels, rows = tuple(rows[1]) if ids > 1 else (), [rows[0], *rows[ids + 1 :]]
-    if single:
-        rows[0] = [name[1:-1] for name in rows[0]]
-    unnamed = header and not blanks and _first_unnamed(rows)
+    header = not first_is_record(rows) if sample.header is None else sample.header
+    begins = header and not sample.skip
+    two = begins and options.get("header") is None
+    labels, rows, ids = labels_apart(rows, ids=begins and guessed and not blanks, two=two)
+    first = [name[1:-1] for name in rows[0]] if single else rows[0]
+    unnamed = header and not blanks and _first_unnamed([first, *rows[1:]])
+    rows = [["", *first] if unnamed else first, *rows[1:]]
     repairs = {
-        ENDS_DIFFER: not blanks and _ends_differ(text, delimiter, quote),
+        ENDS_DIFFER: not blanks and _ends_differ(sample.text, sample.delimiter, sample.quote),
         BEHIND_NAMES: ended,
-        IMPORT_IDS: bool(ids),
-        **dict.fromkeys(in_lines, True),
-        SPACES: not blanks and len(rows[0]) > 1 and any(len(r) == 1 and not filled(r) for r in tail),
+        IMPORT_IDS: ids > 0,
+        **dict.fromkeys(sample.repairs, True),
+        SPACES: not blanks and len(first) > 1 and any(len(r) == 1 and not filled(r) for r in tail),
         FIRST_UNNAMED: unnamed,
     }
-    mended = tuple(sentence for sentence, done in repairs.items() if done)
-    rows[0] = ["", *rows[0]] if unnamed else rows[0]
     names, padded = _names_of(rows[0], header)
-    dialect = Dialect(delimiter, quote, header, skip + lines + int(two), blanks, 2 if labels else 1, labels, notes, comment)
-    layout = Layout()
-    if not blanks:
-        end = tail if whole else _tail(path, encoding, delimiter, quote, len(names))
-        body, own = rows[1:] if header else rows, rows[0] if header else ()
-        layout = lay_out(body, end, len(names), whole=whole, names=own)
-        doubts = {strange_shape(own, [r for r in body if tuple(r) != layout.again], end, over, whole=whole)}
-        if header and not whole and (stacked(tail) or _table_inside(path, delimiter, quote, tail)):
-            doubts |= {"tables"}
-        layout = layout.asking(doubts | _doubts_above(over, rows, header=header, guessed=guessed))
-    bad, empty = options.get("bad_lines") == "set-aside", options.get("quoted_empty") or "numbers"
-    layout = layout.settled(options, path.name)
-    return replace(dialect, set_aside_bad=bad, padded=padded, quoted_empty=empty, mended=mended, layout=layout), names
+    dialect = Dialect(
+        delimiter=sample.delimiter,
+        quote=sample.quote,
+        header=header,
+        skip=sample.skip + sample.lines_above(above, ids) + int(bool(labels) and not ids),
+        blanks=blanks,
+        rows=2 if labels else 1,
+        labels=labels,
+        above=sum(map(bool, map(filled, over))),
+        comment=sample.comment,
+        set_aside_bad=options.get("bad_lines") == "set-aside",
+        padded=padded,
+        quoted_empty=options.get("quoted_empty") or "numbers",
+        mended=tuple(sentence for sentence, done in repairs.items() if done),
+    )
+    if blanks:
+        return dialect, names
+    end = tail if sample.whole else _tail(path, encoding, sample.delimiter, sample.quote, len(names))
+    body, own = rows[1:] if header else rows, rows[0] if header else ()
+    layout = lay_out(body, end, len(names), whole=sample.whole, names=own)
+    doubts = {strange_shape(own, [r for r in body if tuple(r) != layout.again], end, over, whole=sample.whole)}
+    if header and not sample.whole and (stacked(tail) or _table_inside(path, sample.delimiter, sample.quote, tail)):
+        doubts |= {"tables"}
+    doubts |= _doubts_above(over, rows, header=header, guessed=guessed)
+    return replace(dialect, layout=layout.asking(doubts).settled(options, path.name)), names
 
 
 def _refuse_other_kinds(text: str, path: Path, options: Mapping[str, Any]) -> None:
@@ -306,12 +348,6 @@ def _below_skipped(text: str, options: Mapping[str, Any]) -> tuple[bool | None, 
     skip = max(skip, int(stated is not None))
     rest = "".join(text.splitlines(keepends=True)[skip:]) if skip else text
     return header, skip, stated and stated.group(1), rest
-
-
-def _labels_apart(rows: list[list[str]]) -> tuple[tuple[str, ...], list[list[str]]]:
-    """Of two rows of headings the labels, and the rows with the names: the row that says nothing holds the labels."""
-    first, second, *rest = rows
-    return (tuple(first), [second, *rest]) if says_nothing(first) else (tuple(second), [first, *rest])
 
 
 UNSEEN = "\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
