@@ -159,7 +159,8 @@ class Attacker:
         """The columns in words."""
         names = [f"'{n}'" for n in self.columns[:SHOWN]]
         more = [_count(len(self.columns) - SHOWN, "more column")] if len(self.columns) > SHOWN else []
-        return _and([*(["the quasi-identifiers"] if self.quasi else []), *names, *more])
+        parts = [*(["the quasi-identifiers"] if self.quasi else []), *names, *more]
+        return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 @dataclass(frozen=True)
@@ -470,7 +471,3 @@ def _result(name: str, question: str, curve: Curve, limit: float | None, verdict
 
 def _count(n: int, what: str) -> str:
     return f"{n:,} {what}" + ("" if n == 1 else "s")
-
-
-def _and(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -51,16 +51,18 @@ def render(body: Certificate) -> str:
 
 def _sections(body: Certificate) -> list[Section]:
     """The parts in the order of the page; those without content are left out."""
+    risks = [(r.attacker, r.sentence, risk(r.before), risk(r.after)) for r in body.attackers]
+    attacks = [attack_table(body.attacks)] if body.attacks else [Words("No attack was run.")]
     return [
         Section("asked", "Requirements, and what the data has", _requirements(body)),
-        Section("risks", "Risk before and after", _risks(body)),
+        Section("risks", "Risk before and after", [Table(["attacker", "what it means", "before", "after"], risks, right=(2, 3))]),
         Section("classes", "How many people share a class", _histogram(body)),
         Section("detail", "Safety against detail", _frontier(body)),
         Section("columns", "What happened to each column", _columns(body)),
         Section("identifiers", "Columns held against the 18 Safe Harbor classes of identifiers", _identifiers(body)),
         Section("left-out", "Who was left out", _suppressed_blocks(body)),
         Section("results", "Results that should survive", _analyses(body)),
-        Section("attacks", "Attacks that were tried", _attacks(body)),
+        Section("attacks", "Attacks that were tried", attacks),
         Section("questions", "Singling out, linking, inference", _questions(body.wp216)),
         Section("recipient", "Who receives it", recipient_table(body.release, ("Population", body.population.sentence))),
         Section("limits", "Limits", [Items(body.limits), Words(body.triggers)]),
@@ -172,11 +174,6 @@ def _missing(body: Certificate) -> list[Block]:
     return [Words(f"k{of}, if missing values are {sentence}.", small=True)]
 
 
-def _risks(body: Certificate) -> list[Block]:
-    rows = [(r.attacker, r.sentence, risk(r.before), risk(r.after)) for r in body.attackers]
-    return [Table(["attacker", "what it means", "before", "after"], rows, right=(2, 3))]
-
-
 def _histogram(body: Certificate) -> list[Block]:
     """Before and after in one chart."""
     asked = body.threshold.smallest_class
@@ -252,10 +249,6 @@ def _analyses(body: Certificate) -> list[Block]:
     analyses = body.utility.analyses
     rows = [(a.analysis, a.before, a.after, a.change) for a in analyses]
     return [Table(["analysis", "before", "after", "change"], rows, right=(1, 2, 3))] if rows else []
-
-
-def _attacks(body: Certificate) -> list[Block]:
-    return [attack_table(body.attacks)] if body.attacks else [Words("No attack was run.")]
 
 
 def attack_table(attacks: Sequence[AttackResult]) -> Table:

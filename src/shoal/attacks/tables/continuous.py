@@ -301,7 +301,7 @@ TRIED = 20
 def singling_out(table: Rows, original: Rows, control: Rows, *, tries: int, rng: np.random.Generator) -> AttackResult:
     """Descriptions of random published records (a number as at least or at most), kept if they fit one record."""
     width = min(COLUMNS, table.width)
-    middle = [float(np.nanmedian(c)) if _has_number(table, j) else 0.0 for j, c in enumerate(table.columns)]
+    middle = [float(np.nanmedian(c)) if table.is_number(j) and np.isfinite(c).any() else 0.0 for j, c in enumerate(table.columns)]
     seen = hits = others = 0
     for _ in range(TRIED * tries):
         if seen >= tries:
@@ -317,10 +317,6 @@ def singling_out(table: Rows, original: Rows, control: Rows, *, tries: int, rng:
         sentence = "No description of a few columns fits one published record only."
         return AttackResult("singling out", QUESTION, 0.0, 0.0, 0.0, None, "", "holds", sentence)
     return result_of("singling out", QUESTION, Excess(hits, seen, others, seen), "", f"Descriptions by {width} columns")
-
-
-def _has_number(rows: Rows, j: int) -> bool:
-    return rows.is_number(j) and bool(np.isfinite(rows.columns[j]).any())
 
 
 def _fits(rows: Rows, table: Rows, row: int, use: list[int], middle: list[float]) -> npt.NDArray[np.bool_]:

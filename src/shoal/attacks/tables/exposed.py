@@ -135,7 +135,7 @@ class _Shadows:
     def __init__(self, records: int, original: Rows, control: Rows, rng: np.random.Generator) -> None:
         self.records = records
         self.groups = original, control
-        self.people = [_unusual(group) for group in self.groups]
+        self.people = [most_unusual(nearest(g, g, list(range(g.width)), 2)[1][:, -1]) for g in self.groups]
         pairs: list[Any] = list(zip(original.columns, control.columns, strict=True))
         everyone = Rows(tuple(np.concatenate(pair) for pair in pairs))
         n = SHADOWS * records
@@ -166,11 +166,6 @@ class _Shadows:
             good = usual > 0
             out.append(_Near(rows[good], near[good] / usual[good], int((~good).sum())))
         return out[0], out[1]
-
-
-def _unusual(people: Rows) -> IntArray:
-    """The people who are furthest from the next person."""
-    return most_unusual(nearest(people, people, list(range(people.width)), 2)[1][:, -1])
 
 
 def most_unusual(apart: FloatArray) -> IntArray:

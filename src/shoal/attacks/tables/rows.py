@@ -62,14 +62,10 @@ def alike(a: Rows, b: Rows) -> tuple[IntArray, IntArray, int]:
     >>> bool(a[1] == b[0] == b[1] != b[2] != a[0]), n
     (True, 3)
     """
-    both = group_codes([_codes(x, y) for x, y in zip(a.columns, b.columns, strict=True)])
+    both = group_codes(
+        [np.unique(np.concatenate(pair), return_inverse=True)[1].ravel() for pair in zip(a.columns, b.columns, strict=True)]
+    )
     return both.ids[: a.n], both.ids[a.n :], both.n
-
-
-def _codes(a: np.ndarray, b: np.ndarray) -> IntArray:
-    """One code per value of two columns; missing numbers are one value."""
-    out: IntArray = np.unique(np.concatenate((a, b)), return_inverse=True)[1].astype(np.int64).ravel()
-    return out
 
 
 def distances(a: Rows, b: Rows, use: Sequence[int]) -> Distances:

@@ -98,7 +98,7 @@ def _build(settings: dict[str, Any], folder: Path) -> Rule:
     try:
         return build(settings[builder], options, folder)
     except HierarchyError as wrong:
-        if _is_file(settings[builder]):  # what a file holds is data
+        if isinstance(what := settings[builder], (str, Path)) and str(what).lower().endswith(_FILES):  # what a file holds is data
             raise
         raise PolicyError(wrong.message, hint=wrong.hint) from None
     except (TypeError, ValueError) as wrong:
@@ -107,10 +107,6 @@ def _build(settings: dict[str, Any], folder: Path) -> Rule:
         raise PolicyError(
             f"hierarchy builder '{builder}' has a setting of the wrong type.", hint="See the examples in the manual."
         ) from None
-
-
-def _is_file(what: Any) -> bool:
-    return isinstance(what, (str, Path)) and str(what).lower().endswith(_FILES)
 
 
 def _numbers(what: Any) -> tuple[Any, ...]:

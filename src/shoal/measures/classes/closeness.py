@@ -150,32 +150,19 @@ def _hierarchical(profile: SensitiveProfile, levels: Sequence[CodeArray]) -> Flo
     if height == 0:
         return cost
     klass, node = profile.classes, levels[0][profile.ranks].astype(np.int64)
-    share = profile.p
-    klass, node, share = _gather(klass, node, share)
+    klass, node, (share,) = _sum_pairs(klass, node, (profile.p,))
     mass = np.bincount(levels[0], weights=profile.overall)
     for h in range(1, height + 1):
         parent = np.zeros(len(mass), dtype=np.int64)
         parent[levels[h - 1]] = levels[h]
         surplus = np.maximum(share - mass[node], 0.0)
         up = parent[node]
-        at, above, (positive, share) = _gather_two(klass, up, surplus, share)
+        at, above, (positive, share) = _sum_pairs(klass, up, (surplus, share))
         mass = np.bincount(levels[h], weights=profile.overall)
         negative = positive - (share - mass[above])
         np.add.at(cost, at, (h / height) * np.minimum(positive, np.maximum(negative, 0.0)))
         klass, node = at, above
     return np.clip(cost, 0.0, 1.0)
-
-
-def _gather(klass: IntArray, node: IntArray, share: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    at, above, (summed,) = _sum_pairs(klass, node, (share,))
-    return at, above, summed
-
-
-def _gather_two(
-    klass: IntArray, node: IntArray, first: FloatArray, second: FloatArray
-) -> tuple[IntArray, IntArray, tuple[FloatArray, FloatArray]]:
-    at, above, (a, b) = _sum_pairs(klass, node, (first, second))
-    return at, above, (a, b)
 
 
 def _sum_pairs(

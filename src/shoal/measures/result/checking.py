@@ -115,7 +115,7 @@ def check(measured: Measured, text: str) -> Verdict | Verdicts:
 def _verdict(measured: Measured, text: str, reading: Reading) -> Verdict:
     clause = Clause.read(text)
     kind = kind_named(clause.word)
-    if kind is not None and clause.sign in kind.signs_known() and not _is_trivial(kind, clause):
+    if kind is not None and clause.sign in kind.signs_known() and clause.bound + (clause.sign == ">") != kind.trivial_bound:
         asked = kind.from_clause(clause, reading)
         return asked.judged(number_for(measured, asked))
     if clause.bound < 0:
@@ -124,11 +124,6 @@ def _verdict(measured: Measured, text: str, reading: Reading) -> Verdict:
     value = number_of(measured, clause.word, column)
     bound = clause.number(whole=isinstance(value, int))
     return Comparison(clause.word, column, clause.sign, bound, clause.shown).judged(value)
-
-
-def _is_trivial(kind: type[Requirement], clause: Clause) -> bool:
-    """``k>=1`` holds for every table: true, but not a requirement."""
-    return clause.bound + (clause.sign == ">") == kind.trivial_bound
 
 
 def number_for(measured: Measured, asked: Requirement) -> float | None:
@@ -150,10 +145,6 @@ def _population_share(m: Measured, r: req.PopulationUniqueness) -> float:
     return unique_share(dict(zip(sizes.tolist(), numbers.tolist(), strict=True)), r.population, r.method)
 
 
-def _population_k(m: Measured, r: req.PopulationK) -> float:
-    return int(m.counts.sizes.min())  # of how large a sample, and after how many plans, a file does not tell
-
-
 def _k_map(m: Measured, r: req.KMap) -> float:
     if m.presence is None:
         raise UsageError("k_map needs a population table.", hint="Name one (population=…, --population FILE).")
@@ -168,10 +159,6 @@ def _known_columns(m: Measured, r: req.KnownColumns) -> float:
     raise UsageError("known_columns is counted in a table with its published columns.", hint="Ask for it in a policy.")
 
 
-def _least_c(m: Measured, r: req.RecursiveDiversity) -> float:
-    return diversity.least_c(m.counts, r.column, l=r.l)
-
-
 def _distance(m: Measured, r: req.TCloseness) -> float:
     if r.needs_order:
         closeness.need_order(m.counts, r.column)
@@ -181,11 +168,12 @@ def _distance(m: Measured, r: req.TCloseness) -> float:
 
 _WITH_OPTIONS: dict[type[Requirement], Callable[[Measured, Any], float]] = {
     req.PopulationUniqueness: _population_share,
-    req.PopulationK: _population_k,
+    # of how large a sample, and after how many plans, a file does not tell
+    req.PopulationK: lambda m, _: int(m.counts.sizes.min()),
     req.KMap: _k_map,
     req.Linkage: _linkage,
     req.KnownColumns: _known_columns,
-    req.RecursiveDiversity: _least_c,
+    req.RecursiveDiversity: lambda m, r: diversity.least_c(m.counts, r.column, l=r.l),
     req.TCloseness: _distance,
 }
 """Requirements whose own fields decide the number. The figure of any other kind is named by its class."""

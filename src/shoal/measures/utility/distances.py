@@ -343,7 +343,8 @@ def column_losses(c: PublishedColumn) -> dict[str, float | None]:
     lost = c.lost / max(1, c.records)
     steps = max(1, c.n_values - 1)
     penalty = float((weight * (c.covered - 1)).sum() / steps + (lost if c.n_values > 1 else 0.0))
-    mass, entropy = _mass(c), entropy_bits(c.share)
+    mass = np.minimum(c.per_label(c.share), 1.0)  # share of the original records inside the values of each label
+    entropy = entropy_bits(c.share)
     known = bool((mass[c.after > 0] > 0).all())
     utility = max(0.0, -float((weight * np.log2(np.where(mass > 0, mass, 1.0))).sum())) if known else None
     loss = entropy - utility if utility is not None and c.whole else None
@@ -367,11 +368,6 @@ def entropy_bits(p: FloatArray) -> float:
     """
     seen = p[p > 0]
     return max(0.0, float(-(seen * np.log2(seen)).sum()))
-
-
-def _mass(c: PublishedColumn) -> FloatArray:
-    """Share of the original records inside the values of each label."""
-    return np.minimum(c.per_label(c.share), 1.0)
 
 
 def _inner_entropy(c: PublishedColumn, mass: FloatArray) -> FloatArray:

@@ -267,16 +267,13 @@ def lost_groups(prepared: Prepared, decision: Decision | Shown) -> tuple[LostGro
         named.sort()
         while named and 0 < rest < least:
             rest += named.pop(0)[0]
-        groups += [(left / (there + left), _group(name, label, there, left)) for left, there, label in named]
+        for left, there, label in named:
+            share = f"{written(100 * left / (there + left), 3)} %"
+            groups.append((left / (there + left), LostGroup(name, label, there, left, share)))
         if rest >= least:
             groups.append((0.0, LostGroup(name, NOT_NAMED, "", rest, "")))
     groups.sort(key=lambda f: (-f[0], f[1].column, f[1].group))
     return tuple(line for _, line in groups[:MOST_LINES])
-
-
-def _group(column: str, label: str, shown: int, lost: int) -> LostGroup:
-    """One line of :func:`lost_groups`."""
-    return LostGroup(column, label, shown, lost, f"{written(100 * lost / (shown + lost), 3)} %")
 
 
 SMALL = 0.1

@@ -111,9 +111,10 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
 
     base, policy = prepared.base, prepared.policy
     before = [read(place, prepared) for place in places]
-    columns = [c for c in policy.sensitive if c not in _changed_columns(prepared)]
+    changed = {c for s in policy.transform.values() for c in s.columns}
+    columns = [c for c in policy.sensitive if c not in changed]
     new = shown_now(prepared, decision, columns)
-    old = [_classes_shown(prepared, e, [c for c in columns if _comparable(e, c)]) for e in before]
+    old = [_classes_shown(prepared, e, [c for c in columns if c in e.claims.data.columns and e.step(c) is None]) for e in before]
     k, most = policy.smallest_class, _most_records(prepared)
     records = base.sizes if base.records is None else base.records
     parts = [Recoded(base, (s.classes.astype(np.int32),), kept=s.classes >= 0) for s in (new, *old)]
@@ -157,14 +158,6 @@ def _geometry(prepared: Prepared, column: str) -> tuple[IntArray, tuple[IntArray
     tree = tree_of(prepared.trees[column])
     paths = np.array([tree.path(t) for t in texts], dtype=np.int64).reshape(len(texts), tree.height - 1)
     return rank, tuple(np.unique(paths[:, i], return_inverse=True)[1].astype(np.int64) for i in range(tree.height - 1))
-
-
-def _changed_columns(prepared: Prepared) -> set[str]:
-    return {c for s in prepared.policy.transform.values() for c in s.columns}
-
-
-def _comparable(earlier: Earlier, column: str) -> bool:
-    return column in earlier.claims.data.columns and earlier.step(column) is None
 
 
 def _open(column: str, earlier: Earlier, shown: Shown) -> bool:

@@ -161,11 +161,11 @@ def _infer(
             guess = [max(where[k[k >= 0]], key=lambda w: common[w] if 0 <= w < len(common) else -1, default=-1) for k in known]
             without = max((truth == common.argmax(), truth == np.array(guess)), key=lambda right: float(right.mean()))
             limit = claim.share if claim else None
-            out.append(inferred_place(what, published, known, _told_by(of_trace), truth, without, where, claimed=limit))
+            out.append(inferred_place(what, published, known, _votes(of_trace), truth, without, where, claimed=limit))
     return [*out, *_next_place(events, solution, code, published, people, true, np.where(clear, trace, -1), s, where, rng)]
 
 
-def _told_by(place: IntArray) -> Votes:
+def _votes(place: IntArray) -> Votes:
     return lambda _, traces: place[traces]
 
 

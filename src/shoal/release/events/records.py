@@ -289,6 +289,8 @@ def _problem(
     where = places[0].codes if places else np.zeros(n, dtype=np.int64)
     rng = np.random.default_rng([policy.seed, 1])
     tree = trees[places[0].name] if CUT in levels else None
+    leaves = [] if tree is None else [tree.position[t] for t in canonical_text(places[0].values).to_pylist()]
+    hour = ("hour",) if time is not None and time.kind == "timestamp" else ()
     given = {**vars(Weights()), **rules.weights}
     two = several_places(places)
     trips = bool(places) and time is not None and not two
@@ -310,22 +312,18 @@ def _problem(
         rank=_within(person, (where, moment)),
         draw=_within(person, (rng.random(n),)),
         moment=None if time is None or time.kind not in DATED else microseconds(time.values, time.kind)[time.codes],
-        times={w: times_at(time, w) for w in (EXACT, NONE, *_hours(time), *widths) if time is not None or w == NONE},
+        times={w: times_at(time, w) for w in (EXACT, NONE, *hour, *widths) if time is not None or w == NONE},
         places={p: places_at(places, p, trees) for p in {EXACT, NONE, *levels} - {CUT, LOCAL} if places or p == NONE},
         asked=tuple(policy.requirements),  # type: ignore[arg-type]
         allow=policy.suppress,
         shapes=shapes,
         weights=weights,
         tree=tree,
-        leaf=None if tree is None else _leaves(tree, places[0])[places[0].codes],
+        leaf=None if tree is None else np.array(leaves, dtype=np.int64)[places[0].codes],
         ladder=_ladder(places) if LOCAL in levels else (),
         flows=rules.flows is True,
         allow_people=policy.suppress_people,
     )
-
-
-def _hours(time: Column | None) -> tuple[str, ...]:
-    return ("hour",) if time is not None and time.kind == "timestamp" else ()
 
 
 def several_places(places: tuple[Column, ...]) -> bool:
@@ -376,11 +374,6 @@ def _ladder(places: tuple[Column, ...]) -> tuple[IntArray, ...]:
     return tuple(out)
 
 
-def _leaves(tree: Hierarchy, place: Column) -> IntArray:
-    """The leaf of each distinct place."""
-    return np.array([tree.position[t] for t in canonical_text(place.values).to_pylist()], dtype=np.int64)
-
-
 WIDTHS = {
     "timestamp": (EXACT, "hour", "6h", "day", "week", "month", "hour of day", "part of day", NONE),
     "date": (EXACT, "week", "month", "quarter", NONE),
@@ -418,17 +411,13 @@ def widths_of(rules: EventRules, time: Column | None) -> tuple[str, ...]:
         return widths
     if time.kind not in DATED:
         raise PolicyError("'events.shift' moves dates, and the time holds none.", hint="Leave it out.", path="events.shift")
-    fixed = tuple(w for w in widths if w in SHIFTABLE or _whole_days(w) or w == NONE)
+    fixed = tuple(w for w in widths if w in (*SHIFTABLE, NONE) or (w[:-1].isdigit() and w[-1:] in ("d", "w")))
     if not fixed:
         raise PolicyError(
             "dates in months or years, and weekdays or parts of the day, cannot be shifted.",
             hint=f"Widths: {', '.join(SHIFTABLE)}.",
         )
     return fixed
-
-
-def _whole_days(width: str) -> bool:
-    return width[:-1].isdigit() and width[-1:] in ("d", "w")
 
 
 def levels_of(

@@ -46,7 +46,7 @@ def facts_of_counts(
             entropy_diversity(counts, column),
             t_closeness(counts, column, distance="equal"),
             t_closeness(counts, column, distance="ordered"),
-            {level: _finite(least_c(counts, column, l=level)) for level in (levels or {}).get(column, ())},
+            {n: c if math.isfinite(c := least_c(counts, column, l=n)) else None for n in (levels or {}).get(column, ())},
             None if tree is None else t_closeness(counts, column, distance="hierarchical", hierarchy=tree),
             alpha(counts, column),
             delta_disclosure(counts, column),
@@ -84,10 +84,6 @@ def _people(counts: ClassCounts) -> Counter[int]:
     for size, n in zip(counts.everybody.sizes.tolist(), counts.everybody.members.tolist(), strict=True):
         once[size] += n
     return once
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True)

@@ -76,14 +76,10 @@ def render_all(results: Sequence[CheckResult], form: str) -> str:
         return "\n".join([head, "<testsuites>", *(t.split("\n", 1)[1].rstrip() for t in texts), "</testsuites>"]) + "\n"
     if form == "sarif":
         return _sarif(*results)
-    named = [f"{_head(r, form)}\n{text}" for r, text in zip(results, texts, strict=True)]
+    names = [r.file or r.table for r in results]
+    heads = [f"## {_cell(n)}\n" if form == "md" else f"{_plain(n)}:" for n in names]
+    named = [f"{head}\n{text}" for head, text in zip(heads, texts, strict=True)]
     return "\n".join([*named, _which(results, form)])
-
-
-def _head(result: CheckResult, form: str) -> str:
-    """The table that the lines below are about."""
-    name = result.file or result.table
-    return f"## {_cell(name)}\n" if form == "md" else f"{_plain(name)}:"
 
 
 def _which(results: Sequence[CheckResult], form: str) -> str:
@@ -130,15 +126,11 @@ def _junit(result: CheckResult) -> str:
             f"  <testcase classname={quoteattr('shoal.' + result.table)} name={quoteattr(f.requirement.name)}>{body}</testcase>"
         )
     head = f'<testsuite name="shoal" tests="{len(result.findings)}" failures="{len(result.failed)}" errors="0" skipped="0">'
-    return _xml("\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *cases, "</testsuite>"]) + "\n")
+    text = "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *cases, "</testsuite>"]) + "\n"
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)  # a hostile column name is one bad sign, not a broken file
 
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def _xml(text: str) -> str:
-    """Text without the characters that XML 1.0 cannot hold: a hostile column name stays one bad sign, not a broken file."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _sarif(*results: CheckResult) -> str:

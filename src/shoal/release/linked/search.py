@@ -151,7 +151,9 @@ def _infeasible(family: Family, levels: Levels, limit: int) -> InfeasibleError:
             offers.append(f"require: {{k: {asked.k}, known: {known}}}")
             break
     what = "all their rows" if asked.known is None else f"any {asked.known} of their rows"
-    most = ", ".join(f"{p.linked.name} up to {_most_rows(p):,}" for p in family.parts[1:])
+    most = ", ".join(
+        f"{p.linked.name} up to {int(np.bincount(p.person, weights=p.rows).max(initial=0)):,}" for p in family.parts[1:]
+    )
     return InfeasibleError(
         f"even at the coarsest levels {short:,} of {family.n:,} people share their attributes and {what} with fewer than "
         f"{asked.k - 1:,} others; {limit:,} may be left out. People differ by their number of rows ({most} per person).",
@@ -180,10 +182,6 @@ def _best_k(family: Family, levels: Levels, limit: int) -> int:
         enough = allowed.any() and int((~allowed).sum()) <= limit
         low, high = (middle, high) if enough else (low, middle - 1)
     return low
-
-
-def _most_rows(part: Part) -> int:
-    return int(np.bincount(part.person, weights=part.rows).max(initial=0))
 
 
 def _share(number: int, total: int) -> float:

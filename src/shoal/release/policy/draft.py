@@ -87,7 +87,7 @@ def draft_policy(
         age: {}   # an age
     ...
     """
-    left_out = {} if plan is None else {name: _blank(share) for name, share in plan.left_out.items()}
+    left_out = {} if plan is None else {n: f"{100 * x:.0f} % of its cells would be blank" for n, x in plan.left_out.items()}
     left_out |= out
     own = {inspection.unit, inspection.weight} - {None, *left_out}
     named = [c for c in inspection.columns if c.name not in own]
@@ -158,10 +158,6 @@ def _rest(gone: list[Any], left_out: Mapping[str, str], open_: list[Any], rest: 
         return []
     meant = "columns that no line names: known to others" if open_ and rest == "quasi" else "columns that no line names"
     return [*lines, f"  rest: {rest if open_ else 'drop'}   # {meant}\n"]
-
-
-def _blank(share: float) -> str:
-    return f"{100 * share:.0f} % of its cells would be blank"
 
 
 def _own(inspection: Any, own: Collection[str]) -> list[str]:

@@ -329,7 +329,15 @@ def frontier(
         words = f"you ask for {asked:,}"
         marks.append(text(left + 8 if near else right, up(asked) + 16, words, "t-ink", anchor="start" if near else "end"))
     for p, (x, y) in zip(points, place, strict=True):
-        marks += (_chosen if p.get("chosen") else _plan)(x, y, left, p.get("name") or "")
+        name = p.get("name") or ""
+        if p.get("chosen"):  # a ring around a filled sign; a diamond if it has no name of its own
+            marks += [
+                dot(x, y, 11, "halo"),
+                _shape(x, y, name or "balanced", "dot"),
+                *_beside(x, y, left, name or "chosen", "t-ink"),
+            ]
+        else:
+            marks += [_shape(x, y, name, "hollow"), *_beside(x, y, left, name, "t")]
     triples = zip(points, ks, losses, strict=True)
     sentence = "; ".join(f"k {k:,}: {compact(loss)}{', chosen' if p.get('chosen') else ''}" for p, k, loss in triples)
     return Chart(width, 292, title, f"{sentence}.", tuple(marks))
@@ -349,16 +357,6 @@ def _shape(x: float, y: float, name: str, kind: str) -> Mark:
     if name == "balanced":
         return path([(x - 6, y), (x, y - 6), (x + 6, y), (x, y + 6)], kind, closed=True)
     return rect(x - 5, y - 5, 10, 10, kind) if name == "safest" else dot(x, y, 4.5, kind)
-
-
-def _plan(x: float, y: float, left: float, name: str) -> list[Mark]:
-    return [_shape(x, y, name, "hollow"), *_beside(x, y, left, name, "t")]
-
-
-def _chosen(x: float, y: float, left: float, name: str) -> list[Mark]:
-    """The taken plan: its sign filled, in a ring; a diamond where it has no name of its own."""
-    mark = _shape(x, y, name or "balanced", "dot")
-    return [dot(x, y, 11, "halo"), mark, *_beside(x, y, left, name or "chosen", "t-ink")]
 
 
 def _beside(x: float, y: float, left: float, name: str, kind: str) -> list[Mark]:
