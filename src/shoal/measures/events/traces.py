@@ -7,18 +7,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.errors import DataError, EmptyTableError, InternalError, UsageError
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import CodeArray, FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -81,8 +79,6 @@ def time_buckets(name: str, kind: str, values: pa.Array, width: str) -> CodeArra
 def microseconds(values: pa.Array, kind: str) -> IntArray:
     """Times as microseconds since 1970, or since midnight; by the clock of their zone, where they have one."""
     if kind == "time":
-        import pyarrow as pa
-
         return np.asarray(values.cast(pa.int64()).to_numpy(zero_copy_only=False), dtype=np.int64)
     return _instants(_by_the_clock(values))
 
@@ -94,8 +90,6 @@ def months(values: pa.Array) -> IntArray:
 
 def _by_the_clock(values: pa.Array) -> pa.Array:
     """Timestamps with a zone as its clock shows them; others as they are."""
-    import pyarrow.compute as pc
-
     return pc.local_timestamp(values) if getattr(values.type, "tz", None) else values
 
 
@@ -180,8 +174,6 @@ def _whole(text: str, name: str) -> int:
 
 
 def _as_numbers(values: pa.Array) -> FloatArray:
-    import pyarrow as pa
-
     return np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
@@ -406,8 +398,6 @@ def moments_of(name: str, texts: pa.Array, rows: IntArray) -> pa.Array:
     >>> moments_of("t", pa.array(["2164-10-23 9:05"]), np.array([1])).to_pylist()
     [datetime.datetime(2164, 10, 23, 9, 5)]
     """
-    import pyarrow as pa
-
     read = [_moment(t) for t in texts.to_pylist()]
     wrong = np.array([r is None for r in read], dtype=np.bool_)
     if wrong.any():

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.disk.atomic import atomic
 from shoal.errors import UnreadableError
@@ -31,7 +32,6 @@ def write_counts(counts: ClassCounts, path: str | Path) -> Path:
     >>> back.sizes.tolist(), back.codes[0].tolist(), back.columns
     ([2, 1], [0, -1], ('age',))
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = pa.table(_numbers(counts)).replace_schema_metadata({"shoal": json.dumps(_describe(counts), sort_keys=True)})
@@ -43,7 +43,6 @@ def write_counts(counts: ClassCounts, path: str | Path) -> Path:
 
 def read_counts(path: str | Path) -> ClassCounts:
     """Counts from a file that :func:`write_counts` made."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
@@ -114,8 +113,6 @@ def _sensitive(about: dict[str, Any]) -> SensitiveCounts:
 
 def _pack(values: Any) -> str | None:
     """An array as Arrow stream, compressed, as text."""
-    import pyarrow as pa
-
     if values is None:
         return None
     array = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values)
@@ -127,8 +124,6 @@ def _pack(values: Any) -> str | None:
 
 
 def _unpack(text: str | None) -> Any:
-    import pyarrow as pa
-
     if text is None:
         return None
     values = pa.ipc.open_stream(base64.b64decode(text)).read_all()["v"]

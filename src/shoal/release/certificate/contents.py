@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.kernels.arrow import to_numpy
 from shoal.kernels.group import sum_by
@@ -313,9 +315,6 @@ def _noise(prepared: Prepared, step: Any) -> str:
 
 def spread(prepared: Prepared, column: str) -> float:
     """Standard deviation of a column of numbers, missing values left out; read in pieces (Chan, Golub & LeVeque 1979)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     n, mean, square = 0, 0.0, 0.0
     for batch in prepared.table.scan([column]):
         cells = to_numpy(pc.drop_null(batch.column(0).cast(pa.float64())))

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.disk.atomic import scratch
 from shoal.errors import HierarchyGapError, VerificationError
@@ -238,8 +240,6 @@ def _classes_shown(prepared: Prepared, earlier: Earlier, columns: Sequence[str])
 
 def _values(earlier: Earlier, values: Any, column: str, texts: Any) -> IntArray:
     """Sensitive values of an earlier file as codes of the present ones; a value that is not among them gets a code beyond."""
-    import pyarrow as pa
-
     known = _as_shown(earlier, {column: values}, len(values))[column]
     codes = codes_of(pa.concat_arrays([known, pa.array([MISSING_TEXT])]), texts)
     present, others = codes[: len(values) + 1], codes[len(values) + 1 :]
@@ -251,8 +251,6 @@ def _values(earlier: Earlier, values: Any, column: str, texts: Any) -> IntArray:
 
 def _find_blanked(earlier: Earlier, file: Mapping[str, Any], quasi: Sequence[str], own: IntArray) -> int:
     """The class of the records whose quasi-identifiers an earlier release blanked: anyone who is not found elsewhere; or −1."""
-    import pyarrow.compute as pc
-
     if earlier.claims.utility.scope != "cells" or not quasi:
         return -1
     hidden = [pc.equal(file[c], SUPPRESSED).to_numpy(zero_copy_only=False) for c in quasi if c in earlier.claims.data.quasi]
@@ -263,15 +261,11 @@ def _find_blanked(earlier: Earlier, file: Mapping[str, Any], quasi: Sequence[str
 
 
 def _indices(codes: Any) -> Any:
-    import pyarrow as pa
-
     return pa.array(codes, mask=codes < 0)
 
 
 def _as_shown(earlier: Earlier, values: Mapping[str, Any], n: int) -> dict[str, Any]:
     """Values as the earlier release writes them: applied by its plan, written in its format, read as its file is read."""
-    import pyarrow as pa
-
     from shoal.engines.open import open as opened
 
     if not values or n == 0:

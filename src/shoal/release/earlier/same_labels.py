@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.engines.open import open as opened
 from shoal.engines.table import Table
@@ -81,8 +83,6 @@ MISSING_TEXT = "\x00missing"
 
 def codes_of(left: Any, right: Any) -> IntArray:
     """Codes of two arrays of texts over one dictionary, one after the other."""
-    import pyarrow as pa
-
     codes = pa.concat_arrays([left, right]).dictionary_encode().indices
     return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
 
@@ -94,9 +94,6 @@ def read_texts(
 
     ``codes`` are those that are new in a file of SPSS or Stata, with the groups they stand for: by default what lies beside it.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not columns:
         return {}
     labelled = isinstance(data, Path) and data.suffix in (".sav", ".dta")

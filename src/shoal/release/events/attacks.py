@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.attacks import ATTACKING, tell
 from shoal.attacks._common import wilson
@@ -338,8 +340,6 @@ def _trails(person: IntArray, point: IntArray, people: IntArray) -> list[IntArra
 
 def _further(events: EventTable, solution: Solution, point: IntArray, name: str) -> AttackResult:
     """Whom one known record singles out once the value of a further column, published as it is, is known of it too."""
-    import pyarrow.compute as pc
-
     values = pc.fill_null(events.records[name].combine_chunks().dictionary_encode().indices, -1)
     codes = np.unique(np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64), return_inverse=True)[1]
     shown = _published(events.problem.person, solution, point * (int(codes.max()) + 1) + codes)
@@ -544,9 +544,6 @@ def _person(plan: EventPlan, outside: Table, texts: Sequence[str]) -> str:
 def _carry_out(plan: EventPlan, outside: Table, person: str, texts: list[str], ending: str, days: int) -> list[tuple[Any, ...]]:
     """Person and point of each record of the list, so many days later, as the release writes points: through a file of the same
     form."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     records, _ = complete(outside, (person, *texts), (person, *texts))
     columns: dict[str, Any] = {"person": pa.array(column_of(records, person, "text").codes)}
     for i, name in enumerate(texts):

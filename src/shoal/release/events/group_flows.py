@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.measures.events.traces import NONE
 from shoal.model.certificate.events import EventUse
@@ -94,9 +96,6 @@ class GroupFlows:
 
     def _number(self) -> None:
         """The number of each flow of each group among all flows, and of each of its points among all points."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         self._distinct, here = [], []
         for column in zip(*self._labels, strict=True):
             every = pa.chunked_array(column).unique()
@@ -156,8 +155,6 @@ class GroupFlows:
 
     def table(self) -> Any:
         """The published flows (pyarrow); None if there is no file of them."""
-        import pyarrow as pa
-
         if not self.published:
             return None
         index = np.flatnonzero(self.trips)

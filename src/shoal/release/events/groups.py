@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.disk.atomic import scratch_of
 from shoal.engines.core.memory import give_back
@@ -159,7 +161,6 @@ class Groups:
 
     def _dealt(self, rows: int) -> tuple[list[Path], list[int], int]:
         """The complete records, each person's in one file; their numbers, and how many are not complete."""
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         names, needed = columns_read(self.policy, self._rules), self._rules.columns
@@ -215,8 +216,6 @@ class Groups:
 
     def _solve(self, progress: Progress) -> bool:
         """Every group by the chosen shape: what is published of it, in pieces; False if one cannot be."""
-        import pyarrow as pa
-
         self.parts: list[Part] = []
         self.flows = GroupFlows(self.folder, self._rules, fewest_of(self.asked))
         self._labels: list[EventPlan] = []
@@ -363,9 +362,6 @@ class Groups:
         return before_of_traces(self._traces(), most)
 
     def _traces(self) -> Traces:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         people = sum(p.cost.people for p in self.parts)
         n_columns = len(self._values[0])
         every = [pa.chunked_array([v[i] for v in self._values.values()]).unique() for i in range(n_columns)]

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import IntArray
@@ -22,8 +24,6 @@ KEY, TRACE, PERSON = "key", "trace", "person"
 
 def drawn(people: Any, seed: int) -> Any:
     """A number from 0 to 1 for each person of a column (Arrow), the same wherever the person occurs; only the seed tells it."""
-    import pyarrow as pa
-
     if isinstance(people, pa.ChunkedArray):
         people = people.combine_chunks()
     if isinstance(people, pa.ChunkedArray):
@@ -54,8 +54,6 @@ def _mixed(numbers: Any) -> Any:
 
 def dealt_by(group: IntArray, whole: Any, n: int) -> Iterator[tuple[int, Any]]:
     """The rows of a table (pyarrow) by their group."""
-    import pyarrow as pa
-
     order = np.argsort(group, kind="stable")
     ends = np.searchsorted(group[order], np.arange(n + 1))
     sorted_ = whole.take(pa.array(order))
@@ -85,7 +83,6 @@ class Pieces:
 
     def add(self, points: Mapping[str, Any], more: Mapping[str, Any], person: IntArray, trace: IntArray, key: IntArray) -> None:
         """The published columns of a group, and the person, the trace and its key of each record."""
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         self.points, self.names = list(points), [*points, *more]
@@ -100,8 +97,6 @@ class Pieces:
     def merged(self, order: list[str], unit: str | None, values: Iterable[str] = ()) -> Iterator[tuple[Any, Any]]:
         """The published records by their pseudonyms, a piece at a time, and who is behind them with these values, in the same
         order. A pseudonym is the place of its key among all keys."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
         before = 0

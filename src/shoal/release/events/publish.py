@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.engines.open import open as opened
 from shoal.errors import InternalError, OutputError, PolicyError
@@ -31,8 +33,6 @@ TRIPS = "trips"
 
 def published(events: EventTable, solution: Solution) -> Any:
     """The records as they are published, in an order that tells nothing (pyarrow)."""
-    import pyarrow as pa
-
     index = np.flatnonzero(solution.stays)
     columns = _points(events, solution, index, shifted=True)
     if solution.shape.renew != EVERY:
@@ -51,8 +51,6 @@ def published(events: EventTable, solution: Solution) -> Any:
 def private(events: EventTable, solution: Solution) -> tuple[Any, list[str]]:
     """Who is behind each published record, at the dates before a shift: trace, person, and what tells the point, with the names
     of the latter. Never published: people are counted in it."""
-    import pyarrow as pa
-
     index = np.flatnonzero(solution.stays)
     points = _points(events, solution, index, shifted=False)
     columns = {"trace": pa.array(solution.trace[index]), "person": pa.array(events.problem.person[index])}
@@ -68,9 +66,6 @@ def points_shown(events: EventTable, solution: Solution, index: IntArray) -> dic
 
 def _points(events: EventTable, solution: Solution, index: IntArray, *, shifted: bool) -> dict[str, Any]:
     """Time and places of some records as the plan shows them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     columns: dict[str, Any] = {}
     if events.time is not None and solution.shape.time != NONE:
         move = shifted and events.rules.shift
@@ -91,8 +86,6 @@ BLANK = "*"
 
 def shown_by(events: EventTable) -> Callable[[str, str], Shown]:
     """What is published of the records beside their points: times as numbers, places as text or coordinates, sensitive values."""
-    import pyarrow as pa
-
     values = {}
     for name in events.policy.sensitive:
         codes = events.records[name].combine_chunks().dictionary_encode().indices
@@ -154,8 +147,6 @@ def shift_step(width: str) -> int:
 
 def _times(time: Column, width: str, index: IntArray, days: IntArray | None) -> Any:
     """The time of each record as it is published."""
-    import pyarrow as pa
-
     labels = time_labels(time, width)
     taken = labels.take(pa.array(time.codes[index]))
     if days is None:
@@ -167,8 +158,6 @@ def _times(time: Column, width: str, index: IntArray, days: IntArray | None) -> 
 
 def time_labels(time: Column, width: str) -> Any:
     """What is published of each distinct time: itself, the beginning of its bucket, or the name of its season in a cycle."""
-    import pyarrow as pa
-
     if width == EXACT:
         return time.values
     if time.kind in ("integer", "decimal", "float"):
@@ -193,8 +182,6 @@ def time_labels(time: Column, width: str) -> Any:
 
 def place_labels(place: Column, level: str, trees: Mapping[str, Hierarchy], levels: Any = None) -> Any:
     """What is published of each distinct place at a level; ``levels`` of the leaves for a cut."""
-    import pyarrow as pa
-
     if level == EXACT:
         return place.values
     if level == LOCAL:
@@ -214,8 +201,6 @@ def place_labels(place: Column, level: str, trees: Mapping[str, Hierarchy], leve
 
 def _floor(values: Any, width: float, *, whole: bool) -> Any:
     """The lower end of the interval of this width that a number lies in, by the rule of the granularities."""
-    import pyarrow as pa
-
     numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
     low = np.round(np.floor(numbers / width + 1e-9) * width, 10) + 0.0
     return pa.array(low.astype(np.int64)) if whole and width == int(width) else pa.array(low)
@@ -237,8 +222,6 @@ def write_table(made: Any, file: Path) -> None:
 
 def pseudonyms(events: EventTable, solution: Solution) -> Any:
     """The pseudonym of every published record (pyarrow), in the order of the records that stay."""
-    import pyarrow as pa
-
     index = np.flatnonzero(solution.stays)
     used, which = np.unique(solution.trace[index], return_inverse=True)
     rng = np.random.default_rng([events.policy.seed, 2])
@@ -252,8 +235,6 @@ def pseudonyms(events: EventTable, solution: Solution) -> Any:
 
 def _of_vault(events: EventTable, owner: IntArray, *, renewed: bool) -> Any:
     """A pseudonym of the domain for each trace; the traces come in a random order, so that it reveals nothing."""
-    import pyarrow as pa
-
     from shoal.protector.pseudonyms.plan_step import Pseudonymize, in_session
 
     domain, column = events.rules.vault, events.rules.unit

@@ -8,6 +8,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.engines.core.memory import bytes_to_release_events, left_for_data, refused
 from shoal.engines.count.by_codes import half_of_memory
@@ -128,8 +130,6 @@ def check_size(table: Table, together: int | None = None) -> None:
 
 def _as_trips(records: Any, policy: Policy, rules: EventRules, kinds: dict[str, str]) -> tuple[Any, EventRules, dict[str, str]]:
     """The trips of the records, one each, not linked and without a time; and the rules for them."""
-    import pyarrow as pa
-
     if policy.insensitive or policy.sensitive:
         raise PolicyError("'flows: only' publishes no records.", hint="Name further columns under roles.direct.")
     ends, made = rules.place, records
@@ -190,8 +190,6 @@ def check_named(table: Table, policy: Policy, columns: Sequence[str]) -> None:
 
 def complete(table: Table, names: tuple[str, ...], needed: tuple[str, ...]) -> tuple[Any, int]:
     """The records that have person, time and place; and how many have not."""
-    import pyarrow as pa
-
     batches = list(table.scan(names))
     if not batches or not sum(b.num_rows for b in batches):
         raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
@@ -204,8 +202,6 @@ def complete(table: Table, names: tuple[str, ...], needed: tuple[str, ...]) -> t
 
 def with_all(records: Any, needed: Sequence[str]) -> Any:
     """The records that have a value in each of these columns (pyarrow)."""
-    import pyarrow.compute as pc
-
     good = None
     for name in needed:
         there = pc.is_valid(records[name])
@@ -221,9 +217,6 @@ def nothing_complete() -> EmptyTableError:
 
 def column_of(records: Any, name: str, kind: str) -> Column:
     """Distinct values in order, and the code of each record."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     column = records[name].combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks)
@@ -240,8 +233,6 @@ def time_of(records: Any, name: str, kind: str) -> Column:
     column = column_of(records, name, kind)
     if kind != "text":
         return column
-    import pyarrow as pa
-
     moments = moments_of(name, column.values, column.rows)
     return column_of(pa.table({name: moments.take(pa.array(column.codes))}), name, "timestamp")
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.errors import InfeasibleError
 from shoal.measures.events.knowledge import Mask, distinct, numbered, people_asked
@@ -525,8 +526,6 @@ def _behind_bridges(origins: IntArray, destinations: IntArray) -> list[tuple[lis
 
 def flow_table(events: EventTable, solution: Solution, flows: Flows) -> Any:
     """The published flows as a table (pyarrow): origin, destination, trips; in the order of their names."""
-    import pyarrow as pa
-
     index = np.flatnonzero(flows.trips)
     made = pa.table({**_named_ends(events, solution, flows.first[index], flows.last[index]), "trips": flows.trips[index]})
     return made.sort_by([(n, "ascending") for n in made.column_names])
@@ -539,8 +538,6 @@ def trips_level(place: str) -> str:
 
 def _named_ends(events: EventTable, solution: Solution, first: IntArray, last: IntArray) -> dict[str, Any]:
     """Origin and destination of some trips, as they are published."""
-    import pyarrow as pa
-
     level = trips_level(solution.shape.place)
     labels = [(p, place_labels(p, level, events.trees, solution.levels)) for p in events.places]
     if several_places(events.places):

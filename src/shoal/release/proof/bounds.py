@@ -13,6 +13,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from shoal.errors import TamperError
 
 MOST_UNPACKED = 1 << 30
@@ -142,8 +145,6 @@ def _batch(data: mmap.mmap, at: int) -> tuple[int, bool]:
 
 def check_flat(path: Path, schema: Any) -> None:
     """Refuse columns of lists, structures, views and runs: Shoal writes none, and a few bytes of them can stand for very much."""
-    import pyarrow as pa
-
     odd = ("is_nested", "is_run_end_encoded", "is_string_view", "is_binary_view")
     tests = [test for name in odd if (test := getattr(pa.types, name, None)) is not None]
     for kind in schema.types:
@@ -154,9 +155,6 @@ def check_flat(path: Path, schema: Any) -> None:
 
 def check_long_texts(path: Path, array: Any) -> None:
     """Refuse a dictionary whose longest text, at every row, would be more than may be unpacked."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not pa.types.is_dictionary(array.type) or len(array) == 0:
         return
     if pa.types.is_string(array.type.value_type) or pa.types.is_large_string(array.type.value_type):
@@ -167,7 +165,5 @@ def check_long_texts(path: Path, array: Any) -> None:
 
 def _text_bytes(array: Any) -> int:
     """Bytes of the texts that the rows point at."""
-    import pyarrow.compute as pc
-
     lengths = pc.cast(pc.binary_length(array.dictionary), "int64")
     return int(pc.sum(pc.take(lengths, array.indices)).as_py() or 0)

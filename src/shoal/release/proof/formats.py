@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from shoal.errors import TamperError, UnreadableError
 from shoal.release.proof.bounds import MOST_HEADER, check_arrow, check_cells, check_flat, check_long_texts, check_workbook
 
@@ -86,7 +88,6 @@ def _first_record(path: Path) -> str:
 def text_array(values: Sequence[str | None]) -> Any:
     """An array of texts, made from buffers: ``pyarrow.array`` would load pandas."""
     import numpy as np
-    import pyarrow as pa
 
     encoded = [b"" if text is None else text.encode() for text in values]
     ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
@@ -97,7 +98,6 @@ def text_array(values: Sequence[str | None]) -> Any:
 
 def csv_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     """Texts of a CSV: a small file by the strict parser above, which refuses what Arrow would guess at; a large one by Arrow."""
-    import pyarrow as pa
     from pyarrow import csv
 
     if path.stat().st_size <= STRICT:
@@ -243,8 +243,6 @@ def value_labels(path: Path) -> dict[str, dict[float, str]]:
 
 def statistical_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     """Codes and texts as they are; these formats have no missing text but an empty one, which is therefore missing."""
-    import pyarrow as pa
-
     frame, about = _stats_file(path)
     places([str(c) for c in frame.columns], columns, path.name)
     arrays = []
@@ -268,7 +266,6 @@ def _one_kind(values: list[Any]) -> list[Any]:
 
 
 def parquet_batches(path: Path, columns: list[str]) -> Iterator[Any]:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = pq.read_schema(path)
@@ -284,8 +281,6 @@ def parquet_batches(path: Path, columns: list[str]) -> Iterator[Any]:
 
 
 def arrow_batches(path: Path, columns: list[str]) -> Iterator[Any]:
-    import pyarrow as pa
-
     check_arrow(path, len(columns))
     with pa.memory_map(str(path)) as source:
         reader = pa.ipc.open_file(source)
@@ -314,8 +309,6 @@ def excel_rows(path: Path) -> Iterator[tuple[Any, ...]]:
 
 def excel_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     """Cells as text: a workbook has no column types."""
-    import pyarrow as pa
-
     lines = excel_rows(path)
     names = [str(c or "") for c in next(lines, ())]
     wanted = places(names, columns, path.name)
@@ -325,8 +318,6 @@ def excel_batches(path: Path, columns: list[str]) -> Iterator[Any]:
 
 
 def jsonl_batches(path: Path, columns: list[str]) -> Iterator[Any]:
-    import pyarrow as pa
-
     places(jsonl_names(path), columns, path.name)
     for block in _jsonl_cells(path, columns):
         yield pa.RecordBatch.from_arrays([pa.array(values, pa.string()) for values in block], names=columns)

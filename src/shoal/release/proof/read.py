@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError, VerificationError
 from shoal.release.proof.bounds import check_arrow, check_text
@@ -76,8 +78,6 @@ def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
 @contextmanager
 def _guard(path: Path) -> Iterator[None]:
     """Turn what a reader raises on bytes that nobody wrote on purpose into an error that shows nothing of the file's contents."""
-    import pyarrow as pa
-
     try:
         yield
     except ShoalError:
@@ -88,8 +88,6 @@ def _guard(path: Path) -> Iterator[None]:
 
 def python_values(array: Any) -> list[Any]:
     """Python values; NaN is missing and −0.0 is 0.0. A list of them is one already."""
-    import pyarrow as pa
-
     if isinstance(array, list):
         return array
     coded = None if pa.types.is_nested(array.type) or pa.types.is_null(array.type) else array.dictionary_encode()
@@ -101,8 +99,6 @@ def python_values(array: Any) -> list[Any]:
 def coded_columns(path: Path, columns: Sequence[str], ids: int = 0) -> list[tuple[Codes, Any]]:
     """For each wanted column what :func:`coded` says of it: there is no Python value for each record. Of the first ``ids``
     columns only the numbers are given, if they hold whole numbers: these are not looked up."""
-    import pyarrow as pa
-
     read: list[list[Any]] = [[] for _ in columns]
     for batch in batches(path, columns):
         for i, kept in enumerate(read):
@@ -126,8 +122,6 @@ def coded_columns(path: Path, columns: Sequence[str], ids: int = 0) -> list[tupl
 
 def _narrow(numbers: Any) -> Any:
     """Whole numbers (Arrow) in 32 bits if all of them fit."""
-    import pyarrow as pa
-
     try:
         return numbers.cast(pa.int32())
     except pa.ArrowInvalid:
@@ -135,16 +129,11 @@ def _narrow(numbers: Any) -> Any:
 
 
 def _can_be_coded(kind: Any) -> bool:
-    import pyarrow as pa
-
     return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
 
 
 def _encoded(column: Any) -> Any:
     """An Arrow array by its distinct values; NaN is missing and −0.0 is 0.0."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_dictionary(column.type):
         return column
     if pa.types.is_floating(column.type):
@@ -154,9 +143,6 @@ def _encoded(column: Any) -> Any:
 
 def _whole_numbers(column: Any) -> Codes | None:
     """The numbers of a column from its least one on, in 32 bits; None if they are not whole, not close, or some are missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not pa.types.is_integer(column.type) or column.null_count or not len(column):
         return None
     ends = pc.min_max(column)
@@ -173,8 +159,6 @@ def _whole_numbers(column: Any) -> Codes | None:
 
 def coded(column: Any) -> tuple[Codes, Any]:
     """The number of each value of an Arrow column, and the values (the last one: missing); NaN is missing and −0.0 is 0.0."""
-    import pyarrow as pa
-
     if not _can_be_coded(column.type):
         numbers: dict[Any, int] = {}
         each = [numbers.setdefault(v, len(numbers)) for chunk in column.chunks for v in chunk.to_pylist()]
@@ -220,8 +204,6 @@ def _header_of_parts(folder: Path) -> list[str]:
 
 
 def _names(path: Path) -> list[str]:
-    import pyarrow as pa
-
     if path.suffix == ".csv":
         return csv_names(path)
     if path.suffix == ".parquet":

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from shoal.errors import EmptyTableError
 from shoal.model.compare import TOLERANCE
@@ -83,8 +84,6 @@ class _Column:
         self.code: dict[Any, int] = {None: 0}
 
     def encode(self, array: Any) -> Codes:
-        import pyarrow as pa
-
         if pa.types.is_floating(array.type):
             numbers = _plain(array.cast(pa.float64())) + 0.0  # −0.0 is 0.0
             missing = _missing(array) | np.isnan(numbers)
@@ -131,8 +130,6 @@ def whole_codes(batches: Iterable[Any], n: int, values: list[Mapping[Any, int]] 
 
 def _longer(batches: Iterable[Any]) -> Iterator[Any]:
     """The same rows in fewer batches: those of a wide file have few rows, and each costs a call per column."""
-    import pyarrow as pa
-
     waiting: list[Any] = []
     rows = size = 0
     for batch in batches:
@@ -164,8 +161,6 @@ class FileColumns:
 
     def table(self, names: Sequence[str]) -> Any:
         """The columns as an Arrow table: those of a CSV file that were read as dictionaries of their codes."""
-        import pyarrow as pa
-
         left = [n for n in names if not self._has_texts(n)]
         columns = {n: self._coded(n) for n in names if self._has_texts(n)}
         if left:
@@ -187,8 +182,6 @@ class FileColumns:
         return name in self._values and isinstance(self.source, Path) and self.source.suffix == ".csv"
 
     def _coded(self, name: str) -> Any:
-        import pyarrow as pa
-
         codes = self._codes[name]
         numbers = pa.Array.from_buffers(pa.from_numpy_dtype(codes.dtype), len(codes), [None, pa.py_buffer(codes)])
         return pa.DictionaryArray.from_arrays(numbers, text_array(list(self._values[name])))
