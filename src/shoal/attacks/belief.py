@@ -138,11 +138,9 @@ def beliefs(
     both = (new.classes >= 0) & np.logical_or.reduce([r.classes >= 0 for r in earlier])
     shared, total = int(people[both & together[of_base]].sum()), int(people[both].sum())
     rate = shared / max(total, 1)
-    return AttackResult(
+    return AttackResult.exact(
         name,
         QUESTION,
-        rate,
-        rate,
         rate,
         0.0,
         "",

@@ -222,7 +222,7 @@ def both_releases(
         return AttackResult.not_run(name, f"none of the {who} fits both releases", question)
     if not total:
         words = f"No two classes of the releases that overlap have fewer than {least} values of '{column}' in common."
-        return AttackResult(name, question, 0.0, 0.0, 0.0, None, "", "holds", words)
+        return AttackResult.exact(name, question, 0.0, None, "", "holds", words)
     telling = compared & (both < np.minimum(np.minimum(*(x.sum(axis=1) for x in left)), least))
     if not telling.any() and not every_one:
         return AttackResult.not_run(name, f"more {who} exist than can be tried, and none of {total:,} tells anything", question)
@@ -233,7 +233,7 @@ def both_releases(
         f"possible, by what their cells cover; for {sure:,} of them only one."
     )
     verdict: Verdict = "holds" if not telling.any() else "broken" if real else "warning"
-    return AttackResult(name, question, rate, rate, rate, 0.0 if real else None, f"{sure} with one value left", verdict, sentence)
+    return AttackResult.exact(name, question, rate, 0.0 if real else None, f"{sure} with one value left", verdict, sentence)
 
 
 def _looks(new: Shown, old: Shown, column: str, every: Sequence[str]) -> tuple[list[Bools], bool]:

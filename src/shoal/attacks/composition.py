@@ -85,11 +85,9 @@ def values_left(
         name, why = f"intersection: values of '{column}'", "no class of one release has the labels of the other's"
         return AttackResult.not_run(name, why, VALUES)
     rate = telling / total
-    return AttackResult(
+    return AttackResult.exact(
         f"intersection: values of '{column}'",
         VALUES,
-        rate,
-        rate,
         rate,
         0.0,
         f"{certain} people have one value left" if telling else "",
@@ -128,7 +126,7 @@ def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, a
         else f"Where classes can be subtracted ({compared} comparisons), the values of '{column}' are the same or differ by at "
         f"least {k} records."
     )
-    return AttackResult(name, CHANGES, rate, rate, rate, 0.0, "", "broken" if broken else "holds", sentence)
+    return AttackResult.exact(name, CHANGES, rate, 0.0, "", "broken" if broken else "holds", sentence)
 
 
 def _length(shown: Shown, column: str) -> int:
@@ -226,15 +224,13 @@ def intersection(releases: Sequence[Recoded], *, k: int) -> AttackResult:
         raise UsageError("an intersection needs at least two releases.")
     sizes = joint_sizes(releases)
     if len(sizes) == 0:
-        return AttackResult("intersection", QUESTION, 0.0, 0.0, 0.0, 0.0, "", "holds", "No person is in both releases.")
+        return AttackResult.exact("intersection", QUESTION, 0.0, 0.0, "", "holds", "No person is in both releases.")
     weights = releases[0].base.sizes[in_both(releases)]
     people, below = int(weights.sum()), int(weights[sizes < k].sum())
     smallest, rate = int(sizes.min()), below / int(weights.sum())
-    return AttackResult(
+    return AttackResult.exact(
         "intersection",
         QUESTION,
-        rate,
-        rate,
         rate,
         0.0,
         f"smallest joint group: {smallest}",
@@ -260,7 +256,7 @@ def joined_records(released: Any, previous: Any, columns: Sequence[str], keyed: 
     through = "equal pseudonyms of the same key" if way[0] in keyed else "the shared columns"
     sentence = f"{joined} of {released.num_rows} records are one of a kind in both files on {through} and can be joined."
     worst, verdict = f"through {len(way)} shared columns", "warning" if joined else "holds"
-    return AttackResult(name, question, rate, rate, rate, None, worst, verdict, sentence)  # type: ignore[arg-type]
+    return AttackResult.exact(name, question, rate, None, worst, verdict, sentence)  # type: ignore[arg-type]
 
 
 def _count_joined(released: Any, previous: Any, columns: Sequence[str]) -> int:

@@ -119,4 +119,4 @@ def differencing(bounds: Bounds, hidden: npt.ArrayLike, *, threshold: int) -> At
     rate, worst = narrow / len(width), f"{exact} hidden counts are recovered exactly"
     words = f"{narrow} of {len(width)} hidden counts can be confined to fewer than {threshold} values; "
     words += f"{exact} are recovered exactly."
-    return AttackResult("differencing", question, rate, rate, rate, 0.0, worst, "broken" if narrow else "holds", words)
+    return AttackResult.exact("differencing", question, rate, 0.0, worst, "broken" if narrow else "holds", words)

@@ -46,7 +46,7 @@ def downcoding(recoded: Recoded, columns: tuple[str, ...]) -> AttackResult:
     verdict: Verdict = "holds" if rate <= 0.01 else "warning"
     worst = f"most in column '{worst_column}': {worst_share:.1%} of the records" if worst_column else "no column"
     sentence = f"{count:,} of {total:,} records lie in classes where a published range holds only one finer value."
-    return AttackResult("downcoding", QUESTION, rate, rate, rate, None, worst, verdict, sentence)
+    return AttackResult.exact("downcoding", QUESTION, rate, None, worst, verdict, sentence)
 
 
 def _several(classes: IntArray, values: CodeArray, n: int) -> npt.NDArray[np.bool_]:
@@ -94,7 +94,7 @@ def narrowed(recoded: Recoded, columns: tuple[str, ...], covered: Sequence[IntAr
         f"{cells:,} cells of {int(sizes[exposed].sum()):,} records can be narrowed to one or two values by one who knows who "
         "is in the class, although their label covers more."
     )
-    return AttackResult("downcoding: narrowed cells", NARROWED, rate, rate, rate, None, worst, verdict, sentence)
+    return AttackResult.exact("downcoding: narrowed cells", NARROWED, rate, None, worst, verdict, sentence)
 
 
 def _is_news(coarse: npt.NDArray[np.int32], fine: npt.NDArray[np.int32], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

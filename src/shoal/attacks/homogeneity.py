@@ -36,7 +36,7 @@ def homogeneity(released: ClassCounts, column: str, *, distinct: int | None = No
     )
     worst = f"{len(alone)} of {released.n_classes} classes hold one value only"
     question = f"Somebody knows in which class a person is: is '{column}' learnt?"
-    return AttackResult(f"homogeneity: {column}", question, rate, rate, rate, None, worst, verdict, sentence)
+    return AttackResult.exact(f"homogeneity: {column}", question, rate, None, worst, verdict, sentence)
 
 
 def background(released: ClassCounts, column: str, *, excluded: int = 1, distinct: int | None = None) -> AttackResult:
@@ -62,7 +62,7 @@ def background(released: ClassCounts, column: str, *, excluded: int = 1, distinc
         sentence = f"'{column}' has {values} value{'s' if values > 1 else ''}: ruling out {some} tells the rest anyway."
     worst = f"at worst a guess is right with chance {chance.max():.0%} ({one_in(float(chance.max()))})"
     question = f"Somebody knows the class of a person and can rule out {some}: is '{column}' certain?"
-    return AttackResult(f"background knowledge: {column}", question, rate, rate, rate, None, worst, verdict, sentence)
+    return AttackResult.exact(f"background knowledge: {column}", question, rate, None, worst, verdict, sentence)
 
 
 def skewness(released: ClassCounts, column: str, *, t: float | None = None, lift: float = 3.0) -> AttackResult:
@@ -92,7 +92,7 @@ def skewness(released: ClassCounts, column: str, *, t: float | None = None, lift
     )
     question = f"How far do the values of '{column}' inside a class differ from those of the whole table?"
     worst = f"{len(over)} of {released.n_classes} classes above a lift of {written(lift)}"
-    return AttackResult(f"skewness: {column}", question, rate, rate, rate, None, worst, verdict, sentence)
+    return AttackResult.exact(f"skewness: {column}", question, rate, None, worst, verdict, sentence)
 
 
 def _members(counts: ClassCounts) -> str:

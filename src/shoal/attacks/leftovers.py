@@ -46,11 +46,9 @@ def leftovers(table: Any, files: tuple[Path, ...] = ()) -> AttackResult:
         results.extend(dict.fromkeys(line for part in inside for line in metadata_of(part)))
     rate = len(results) / max(tries, 1)
     sentence = "; ".join(results) + "." if results else "Row order and file metadata tell nothing."
-    return AttackResult(
+    return AttackResult.exact(
         "leftovers",
         QUESTION,
-        rate,
-        rate,
         rate,
         0.0,
         f"{len(results)} findings",

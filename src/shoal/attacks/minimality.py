@@ -48,7 +48,7 @@ def minimality(
     name = f"minimality: {column}"
     if distinct is None or distinct < 2:
         sentence = "Only class sizes decided on this plan; they follow from the quasi-identifiers, so nothing more is learnt."
-        return AttackResult(name, QUESTION, 0.0, 0.0, 0.0, bound, "", "holds", sentence)
+        return AttackResult.exact(name, QUESTION, 0.0, bound, "", "holds", sentence)
     gains, there = list[float](), 0
     for j in range(len(columns)):
         if not np.array_equal(recoded.published[j], recoded.finer[j]):
@@ -57,7 +57,7 @@ def minimality(
             there += candidates
     if not there:
         sentence = "No published class is split by the next finer plan, so its refusal tells nothing."
-        return AttackResult(name, QUESTION, 0.0, 0.0, 0.0, bound, "", "holds", sentence)
+        return AttackResult.exact(name, QUESTION, 0.0, bound, "", "holds", sentence)
     over = sum(g > bound for g in gains)
     low, high = wilson(over, len(gains))
     examined = f"{len(gains)} of {there} classes that a finer plan would split were examined"

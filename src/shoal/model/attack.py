@@ -68,6 +68,13 @@ class AttackResult:
         return asdict(self)
 
     @classmethod
+    def exact(
+        cls, name: str, question: str, rate: float, claimed: float | None, worst: str, verdict: Verdict, sentence: str
+    ) -> AttackResult:
+        """An attack whose rate was counted, so that it has no interval."""
+        return cls(name, question, rate, rate, rate, claimed, worst, verdict, sentence)
+
+    @classmethod
     def not_run(cls, name: str, why: str, question: str = "") -> AttackResult:
         """An attack that was not tried; ``why`` is the end of a sentence."""
         return cls(name, question, None, None, None, None, "", "not run", f"Not run: {why}.")

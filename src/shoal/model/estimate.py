@@ -72,14 +72,7 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         """The keys that stay: ``value, low, high, grade, method``, and what else is known."""
-        out: dict[str, Any] = {
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "level": self.level,
-            "grade": self.grade,
-            "method": self.method,
-        }
+        out: dict[str, Any] = {n: getattr(self, n) for n in ("value", "low", "high", "level", "grade", "method")}
         if self.log_value is not None:
             out["log_value"] = self.log_value
         if self.notes:

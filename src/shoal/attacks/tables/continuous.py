@@ -315,7 +315,7 @@ def singling_out(table: Rows, original: Rows, control: Rows, *, tries: int, rng:
         others += int(_fits(control, table, row, use, middle).sum()) == 1
     if not seen:
         sentence = "No description of a few columns fits one published record only."
-        return AttackResult("singling out", QUESTION, 0.0, 0.0, 0.0, None, "", "holds", sentence)
+        return AttackResult.exact("singling out", QUESTION, 0.0, None, "", "holds", sentence)
     return result_of("singling out", QUESTION, Excess(hits, seen, others, seen), "", f"Descriptions by {width} columns")
 
 

@@ -99,7 +99,7 @@ def exposed_people(
             f"who were not in it (by {where})."
         )
     listed = listed_people([*exposed], [r for r, _ in exposed.values()], [[columns[j] for j in by] for _, by in exposed.values()])
-    return AttackResult("exposed people", QUESTION, rate, rate, rate, None, f"by {where}", verdict, sentence), listed
+    return AttackResult.exact("exposed people", QUESTION, rate, None, f"by {where}", verdict, sentence), listed
 
 
 def _surplus(own: _Near, other: _Near, than: str) -> list[tuple[float, int, int, int, str]]:

@@ -339,9 +339,7 @@ class Lattice:
 
     def to_json(self) -> dict[str, object]:
         return {
-            "alpha": self.alpha,
-            "k": self.k,
-            "up_to": self.up_to,
+            **{name: getattr(self, name) for name in ("alpha", "k", "up_to")},
             "sets_counted": len(self.counted),
             "smallest_identifying": [s.to_json() for s in self.identifying],
             "largest_safe": [s.to_json() for s in self.safe],

@@ -230,14 +230,8 @@ class AnalysisChange:
     details: Mapping[str, Any]
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "analysis": self.analysis,
-            "measure": self.measure,
-            "before": self.before,
-            "after": self.after,
-            "change": self.change,
-            **self.details,
-        }
+        own = {name: value for name, value in vars(self).items() if name != "details"}
+        return {**own, **self.details}
 
 
 def compare(analysis: str, before: Columns, after: Columns) -> AnalysisChange:

@@ -295,16 +295,8 @@ class Cost:
         return tuple(in_words(one) for one in self.others)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "blank": list(self.blank),
-            "quasi": self.of,
-            "loss": self.loss,
-            "suppressed": self.suppressed,
-            "suppressed_share": self.suppressed_share,
-            "proven": self.proven,
-            "gap": self.gap,
-            "sentence": self.sentence,
-        }
+        same = ("loss", "suppressed", "suppressed_share", "proven", "gap", "sentence")
+        return {"blank": list(self.blank), "quasi": self.of, **{name: getattr(self, name) for name in same}}
 
 
 def cost_of(made: Certificate) -> Cost:

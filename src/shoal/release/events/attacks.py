@@ -272,7 +272,7 @@ def _fixed_shifts(events: EventTable, solution: Solution) -> AttackResult:
     sentence += f"and {int(np.median(possible)):,} of {2 * most + 1:,} for half of them; the shift is not counted as protection."
     verdict: Verdict = "warning" if fixed else "holds"
     question = "Somebody knows when the records were collected: is the shift of a pseudonym undone?"
-    return AttackResult("shift: collection period", question, rate, rate, rate, None, "", verdict, sentence)
+    return AttackResult.exact("shift: collection period", question, rate, None, "", verdict, sentence)
 
 
 def claim_of(asked: tuple[Requirement, ...], s: int, *, renewed: bool) -> float | None:
@@ -352,9 +352,7 @@ def _further(events: EventTable, solution: Solution, point: IntArray, name: str)
     sentence = (
         f"With '{name}' of one record known besides its point, {written(rate, 3)} of the published records are one person's only."
     )
-    return AttackResult(
-        f"further column: {name}", "Does a further column tell more?", rate, rate, rate, None, name, verdict, sentence
-    )
+    return AttackResult.exact(f"further column: {name}", "Does a further column tell more?", rate, None, name, verdict, sentence)
 
 
 def _relinking(events: EventTable, solution: Solution, rng: np.random.Generator) -> AttackResult | None:
@@ -412,7 +410,7 @@ def shown_records(events: EventTable, solution: Solution) -> ledger.Published:
         )
         says += f"{worst}."
         verdict: Verdict = "broken" if unmet else "holds"
-        return AttackResult("", TOGETHER, rate, rate, rate, None, worst, verdict, says)
+        return AttackResult.exact("", TOGETHER, rate, None, worst, verdict, says)
 
     return ledger.Published(base, classes, together, exact=True, counted="records of the smaller table that have")
 

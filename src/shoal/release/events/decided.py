@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import comb
 from pathlib import Path
@@ -24,59 +23,23 @@ from shoal.release.events.publish import private, published, write_table
 from shoal.release.events.records import EventTable
 from shoal.release.events.uses import Flows, flow_table, flows_beside, uses_of
 from shoal.release.policy.events import EventRules
-from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts, recount_events
 from shoal.search.events.event_search import Solution
 from shoal.search.events.problem import EVERY, NEVER, Shape
 
 if TYPE_CHECKING:
-    from shoal.engines.table import Table
     from shoal.release.earlier.ledger import Published
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Together:
     """All records, and the plan that was found for them."""
 
-    events: EventTable
-    solution: Solution
-
-    @property
-    def table(self) -> Table:
-        return self.events.table
-
-    @property
-    def policy(self) -> Policy:
-        return self.events.policy
-
-    @property
-    def rules(self) -> EventRules:
-        return self.events.rules
-
-    @property
-    def shape(self) -> Shape:
-        return self.solution.shape
-
-    @property
-    def asked(self) -> tuple[Any, ...]:
-        return self.events.problem.asked
-
-    @property
-    def n(self) -> int:
-        return self.events.problem.n
-
-    @property
-    def incomplete(self) -> int:
-        return self.events.incomplete
-
-    @property
-    def records(self) -> int:
-        """Published records."""
-        return int(self.solution.stays.sum())
-
-    @property
-    def loss(self) -> float:
-        return self.solution.loss
+    def __init__(self, events: EventTable, solution: Solution) -> None:
+        self.events, self.solution = events, solution
+        self.table, self.policy, self.rules, self.shape = events.table, events.policy, events.rules, solution.shape
+        self.asked: tuple[Any, ...] = events.problem.asked
+        self.n, self.incomplete, self.loss = events.problem.n, events.incomplete, solution.loss
+        self.records = int(solution.stays.sum())  # published ones
 
     @property
     def plan(self) -> EventPlan:

@@ -33,7 +33,7 @@ from shoal.release.events.contents import before_of_traces, cost_of, steps_of
 from shoal.release.events.decided import people_in
 from shoal.release.events.group_flows import GroupFlows
 from shoal.release.events.pieces import MOST_KEY, Pieces, dealt_by, drawn
-from shoal.release.events.plan_file import EventPlan, plan_of
+from shoal.release.events.plan_file import EventPlan, plan_of, with_shape
 from shoal.release.events.publish import points_shown, published, with_shown, write_table
 from shoal.release.events.records import (
     EventTable,
@@ -146,10 +146,6 @@ class Groups:
     @property
     def asked(self) -> tuple[Any, ...]:
         return tuple(self.policy.requirements)
-
-    @property
-    def seed(self) -> int:
-        return self.policy.seed
 
     @property
     def steps(self) -> EventSteps:
@@ -383,15 +379,3 @@ class Groups:
 def _same(shape: Shape, solution_shape: Shape) -> bool:
     """Whether a plan is of this shape; one that blanks nothing is found as exact."""
     return shape == solution_shape or (shape.place == LOCAL and replace(shape, place=EXACT) == solution_shape)
-
-
-def with_shape(policy: Policy, rules: EventRules, shape: Shape) -> Policy:
-    """The policy with the choices of this shape only."""
-    fixed = replace(
-        rules,
-        time_widths=(shape.time,) if rules.time else (),
-        place_levels=(shape.place,) if rules.place else (),
-        renew=(shape.renew,),
-        most_records=(shape.most,) if shape.most else (),
-    )
-    return replace(policy, events=fixed)

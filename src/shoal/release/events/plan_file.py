@@ -27,12 +27,12 @@ from shoal.model.display import written
 from shoal.model.requirement import Requirement
 from shoal.release.events.publish import place_labels
 from shoal.release.events.records import EventTable, fewest_of
-from shoal.release.policy.events import ONLY
+from shoal.release.policy.events import ONLY, EventRules
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import facts_of_rows
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Solution
-from shoal.search.events.problem import CUT, EVERY
+from shoal.search.events.problem import CUT, EVERY, Shape
 
 EVENT_PLAN = "shoal-event-plan/1"
 
@@ -53,19 +53,7 @@ class EventPlan:
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
     def to_json(self) -> str:
-        data = {
-            "format": EVENT_PLAN,
-            "unit": self.unit,
-            "time": self.time,
-            "time_width": self.time_width,
-            "place": list(self.place),
-            "place_level": self.place_level,
-            "most_records": self.most_records,
-            "renew": self.renew,
-            "shift": self.shift,
-            "vault": self.vault,
-            "labels": {c: dict(sorted(m.items())) for c, m in self.labels.items()},
-        }
+        data = {"format": EVENT_PLAN, **vars(self)}
         return json.dumps(data, ensure_ascii=False, sort_keys=True, indent=1) + "\n"
 
     @classmethod
@@ -106,13 +94,18 @@ def with_choices_of(policy: Policy, plan: EventPlan) -> Policy:
             "a cut rises as far as the records ask for, and a plan publishes no rare places: it cannot be repeated.",
             hint="Leave --plan out and write events: {place_levels: [cut]}: it is computed again.",
         )
+    shape = Shape(plan.time_width, plan.place_level, plan.most_records, plan.renew)
+    return with_shape(policy, replace(rules, shift=plan.shift), shape)
+
+
+def with_shape(policy: Policy, rules: EventRules, shape: Shape) -> Policy:
+    """The policy with these rules, and the choices of this shape only."""
     fixed = replace(
         rules,
-        time_widths=(plan.time_width,) if rules.time else (),
-        place_levels=(plan.place_level,) if rules.place else (),
-        renew=(plan.renew,),
-        most_records=(plan.most_records,) if plan.most_records else (),
-        shift=plan.shift,
+        time_widths=(shape.time,) if rules.time else (),
+        place_levels=(shape.place,) if rules.place else (),
+        renew=(shape.renew,),
+        most_records=(shape.most,) if shape.most else (),
     )
     return replace(policy, events=fixed)
 
@@ -225,7 +218,7 @@ def _result(
     rate = len(pairs) / tried
     text = f"Of {tried:,} pseudonyms {len(pairs):,} are joined with one of the earlier release"
     if not pairs:
-        return AttackResult(name, QUESTION, rate, rate, rate, None, "", "holds", f"{text}.")
+        return AttackResult.exact(name, QUESTION, rate, None, "", "holds", f"{text}.")
     mine = {a: i for i, (a, _) in enumerate(pairs)}
     theirs: dict[Any, list[int]] = {}
     for i, (_, b) in enumerate(pairs):
@@ -239,4 +232,4 @@ def _result(
     else:
         text += f". If these joins are right, {written(100 * facts.alone[most], 3)} % of the joined are alone with {most} known "
         text += f"{'record' if most == 1 else 'records'} of either release"
-    return AttackResult(name, QUESTION, rate, rate, rate, None, "", "warning", f"{text}.")
+    return AttackResult.exact(name, QUESTION, rate, None, "", "warning", f"{text}.")

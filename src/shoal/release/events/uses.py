@@ -624,9 +624,7 @@ def earlier_flows(
             )
             sentence += "more. How many people a difference is due to is not known."
         question = "Do the flows of two releases differ by a few people?"
-        out.append(
-            AttackResult(f"flows of an earlier release: {place.name}", question, rate, rate, rate, 0.0, "", verdict, sentence)
-        )
+        out.append(AttackResult.exact(f"flows of an earlier release: {place.name}", question, rate, 0.0, "", verdict, sentence))
     return out
 
 

@@ -182,7 +182,7 @@ def _singling(everybody: Everybody, known: int | None, k: int, claimed: int | No
     sentence = f"{short:,} of {everybody.people:,} people are among fewer than {k}; the smallest group holds {smallest:,}."
     sentence += "" if covered else " The release claims nothing about an attacker who knows so much."
     claim, worst = 0.0 if covered else None, f"smallest group {smallest:,}"
-    return AttackResult(f"known records: {what}", question, rate, rate, rate, claim, worst, verdict, sentence)
+    return AttackResult.exact(f"known records: {what}", question, rate, claim, worst, verdict, sentence)
 
 
 def _groups(everybody: Everybody, known: int | None) -> dict[Any, list[Any]]:
@@ -203,4 +203,4 @@ def _common(everybody: Everybody, groups: dict[Any, list[Any]], values: dict[Any
     sentence = f"{exposed:,} of {everybody.people:,} people are in groups where everybody has a value of '{name}' in common."
     sentence = sentence if exposed else f"No group has a value of '{name}' that everybody in it has."
     question = f"Whose value of '{name}' is known as soon as the group is known?"
-    return AttackResult(f"homogeneity: {name}", question, rate, rate, rate, None, "", "warning" if exposed else "holds", sentence)
+    return AttackResult.exact(f"homogeneity: {name}", question, rate, None, "", "warning" if exposed else "holds", sentence)

@@ -176,60 +176,53 @@ class Policy:
 
     def to_json(self) -> dict[str, Any]:
         """The policy as asked, in plain values."""
-        out: dict[str, Any] = dict(self.about)
-        if self.preset:
-            out["preset"] = self.preset.name
-        out["roles"] = {
-            "direct": {c: _direct_json(m) for c, m in self.direct.items()},
-            "quasi": {c: _quasi_json(r) for c, r in self.quasi.items()},
-            "sensitive": {c: {"hierarchy": h} if h is not None else {} for c, h in self.sensitive.items()},
-            "insensitive": list(self.insensitive),
-        }
-        if self.rest:
-            out["roles"]["rest"] = self.rest
-        if self.found:
-            out["found"] = {role: [c for c, r in self.found.items() if r == role] for role in dict.fromkeys(self.found.values())}
-        if self.transform:
-            out["transform"] = {c: _transform_json(s) for c, s in self.transform.items()}
-        out["require"] = self.require_json()
-        out["allow"] = {"suppress": self.suppress, "scope": self.scope}
-        if self.suppress_people:
-            out["allow"]["people"] = self.suppress_people
-        if self.loss_limit is not None:
-            out["allow"]["loss"] = self.loss_limit
-        if self.blank_limit is not None:
-            out["allow"]["blank"] = self.blank_limit
-        if self.identifying:
-            reasons = all(self.identifying.values())
-            out["allow"]["identifying"] = dict(self.identifying) if reasons else list(self.identifying)
-        if self.none_of_the_eighteen:
-            out["allow"]["none_of_the_eighteen"] = dict(self.none_of_the_eighteen)
-        if self.sample is not None:
-            out["sample"] = {"share": self.sample}
-        out.update(optimize=self.optimize, method=self.method, seed=self.seed, missing="own")
-        if self.unit:
-            out["unit"] = {"column": self.unit, "publish": self.publish_unit}
-        if self.scale:
-            out["scale"] = dict(self.scale)
-        for name in ("order", "missing_values"):
-            if getattr(self, name):
-                out[name] = {c: list(values) for c, values in getattr(self, name).items()}
-        for name in ("weight", "population", "time_limit"):
-            if getattr(self, name) is not None:
-                out[name] = getattr(self, name)
-        if self.population_table is not None:
-            out["population"] = {"table": self.population_table}
-        if self.hardened:
-            out["hardened"] = True
-        if self.objective:
-            out["objective"] = dict(self.objective)
-        if self.local_cells is not None:
-            out["cells"] = self.local_cells if isinstance(self.local_cells, str) else dict(self.local_cells)
-        if self.events is not None:
-            out["events"] = self.events.to_json()
-        if self.analyses:
-            out["analyses"] = [dict(a) for a in self.analyses]
-        return out
+        population = self.population if self.population_table is None else {"table": self.population_table}
+        return dict(self.about) | _stated(
+            preset=self.preset.name if self.preset else None,
+            roles=self._roles_json(),
+            found={role: [c for c, r in self.found.items() if r == role] for role in self.found.values()} or None,
+            transform={c: _transform_json(s) for c, s in self.transform.items()} or None,
+            require=self.require_json(),
+            allow=self._allow_json(),
+            sample=None if self.sample is None else {"share": self.sample},
+            optimize=self.optimize,
+            method=self.method,
+            seed=self.seed,
+            missing="own",
+            unit={"column": self.unit, "publish": self.publish_unit} if self.unit else None,
+            scale=dict(self.scale) or None,
+            order={c: list(values) for c, values in self.order.items()} or None,
+            missing_values={c: list(values) for c, values in self.missing_values.items()} or None,
+            weight=self.weight,
+            population=population,
+            time_limit=self.time_limit,
+            hardened=self.hardened or None,
+            objective=dict(self.objective) or None,
+            cells=dict(self.local_cells) if isinstance(self.local_cells, Mapping) else self.local_cells,
+            events=None if self.events is None else self.events.to_json(),
+            analyses=[dict(a) for a in self.analyses] or None,
+        )
+
+    def _roles_json(self) -> dict[str, Any]:
+        return _stated(
+            direct={c: _direct_json(m) for c, m in self.direct.items()},
+            quasi={c: _quasi_json(r) for c, r in self.quasi.items()},
+            sensitive={c: _stated(hierarchy=h) for c, h in self.sensitive.items()},
+            insensitive=list(self.insensitive),
+            rest=self.rest or None,
+        )
+
+    def _allow_json(self) -> dict[str, Any]:
+        reasons = all(self.identifying.values())
+        return _stated(
+            suppress=self.suppress,
+            scope=self.scope,
+            people=self.suppress_people or None,
+            loss=self.loss_limit,
+            blank=self.blank_limit,
+            identifying=(dict(self.identifying) if reasons else list(self.identifying)) or None,
+            none_of_the_eighteen=dict(self.none_of_the_eighteen) or None,
+        )
 
     def require_json(self) -> dict[str, Any]:
         """The requirements in force, preset included."""
@@ -342,6 +335,11 @@ def undecided(schema: Schema, columns: Sequence[str], evidence: Mapping[str, str
     )
 
 
+def _stated(**parts: Any) -> dict[str, Any]:
+    """The parts that are not None."""
+    return {name: part for name, part in parts.items() if part is not None}
+
+
 def _transform_json(step: Step) -> dict[str, Any]:
     """A step as a policy writes it: without the column, and without the name of a key, which a policy never holds."""
     words = {n: v for n, v in step.to_json().items() if n not in ("kind", "column", "key") and v is not None}
@@ -353,10 +351,5 @@ def _direct_json(mask: str) -> dict[str, str]:
 
 
 def _quasi_json(rule: QuasiRule) -> dict[str, Any]:
-    out: dict[str, Any] = {} if rule.hierarchy is None else {"hierarchy": rule.hierarchy}
-    if rule.weight != 1.0:
-        out["weight"] = rule.weight
-    for name in ("min_level", "max_level"):
-        if getattr(rule, name) is not None:
-            out[name] = getattr(rule, name)
-    return out
+    weight = None if rule.weight == 1.0 else rule.weight
+    return _stated(hierarchy=rule.hierarchy, weight=weight, min_level=rule.min_level, max_level=rule.max_level)

@@ -56,14 +56,7 @@ class Preset:
 
     def to_json(self) -> dict[str, Any]:
         read = f"compared with the source in {self.read}" if self.read else "taken from secondary texts: compare with the source"
-        return {
-            "name": self.name,
-            "rule": self.rule,
-            "source": self.source,
-            "date": self.date,
-            "note": self.note,
-            "read": read,
-        }
+        return {**{n: getattr(self, n) for n in ("name", "rule", "source", "date", "note")}, "read": read}
 
 
 def _presets() -> Iterator[Preset]:
