@@ -62,6 +62,15 @@ def test_the_variance_of_noise(distribution, variance):
     assert tf.Noise("x", 2.0, distribution).variance == pytest.approx(variance)
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"scale": 0.0}, {"scale": -1.0}, {"scale": math.inf}, {"scale": math.nan}, {"distribution": "x"}, {"mode": "x"}]
+)
+def test_noise_has_a_size_and_a_known_kind(wrong):
+    assert tf.Noise("x", 1e-9, "uniform", "multiplicative").scale == 1e-9
+    with pytest.raises(PolicyError, match="noise"):
+        tf.Noise("x", **wrong)
+
+
 def run(step, **columns):
     n = len(next(iter(columns.values())))
     return step.start(1)(pa.table(columns), noise.random.places(0, n))
