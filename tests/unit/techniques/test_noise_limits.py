@@ -163,3 +163,18 @@ def test_half_a_step_is_enough():
 def test_values_without_noise_and_values_without_more_digits_stay():
     values = np.array([1e-301, 1.23456, 2.0**52 + 0.5, 1e200])  # rounding the last to hundreds of digits would change it
     assert rounded(values, None, np.array([0.0, 0.1, 0.1, 1e187])).tolist() == [1e-301, 1.235, 2.0**52 + 0.5, 1e200]
+
+
+def test_correlated_noise_of_size_one_is_shown_with_two_decimals(given):
+    given(1.0, -2.0)
+    step = tf.CorrelatedNoise("x", ("y",), ((0.6, 0.8), (0.0, 1.0)))
+    found = run(step, x=[1 / 3, 2 / 3], y=[0.0, 0.0])
+    assert found["x"].to_pylist() == [1.73, -2.13]
+
+
+def test_noise_relative_to_a_spread_counts_records_and_refuses_too_little():
+    assert tf.noise_for("x", [1.0, 5.0], [3, 1], share=0.5) == tf.noise_for("x", [1.0, 1.0, 1.0, 5.0], share=0.5)
+    assert tf.noise_for("x", [0.25, 1.25], share=1.0).scale == 0.5
+    assert tf.noise_for("x", [0.0, 1.0], share=0.01, mode="multiplicative").scale == 0.005
+    with pytest.raises(PolicyError, match="half a step"):
+        tf.noise_for("x", [0.0, 1.0], share=0.01)
