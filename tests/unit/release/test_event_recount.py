@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import combinations, pairwise
 from typing import Any
@@ -136,6 +137,14 @@ def test_without_an_order_of_times_and_without_places_nothing_is_sure() -> None:
     assert facts.further == {"next.1": 1.0, "home.1": 1.0}
     only_times = facts_of_rows([r[:2] for r in rows], unit=True, person=False, known=1, asked=asked, timed=True)
     assert only_times.further == {"next.1": 0.0, "home.1": 0.0}
+
+
+def test_facts_in_json_form() -> None:
+    facts = proof.EventFacts(9, 5, 4, 3, 2, {2: 1, 1: 4}, {2: 0.5, 1: 0.0})
+    shown = {"records": 9, "traces": 5, "people": 4, "points": 3, "longest": 2}
+    assert facts.to_json() == shown | {"smallest": {"1": 4, "2": 1}, "alone": {"1": 0.0, "2": 0.5}}
+    more = {"near.1": 3.0, "absent.1": 2.0}
+    assert replace(facts, further=more).to_json()["further"] == {"absent.1": 2.0, "near.1": 3.0}
 
 
 # --- records known about ---------------------------------------------------------------------------------------------------
