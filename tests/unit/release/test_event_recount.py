@@ -111,6 +111,12 @@ def test_a_trace_without_a_sensitive_value_has_none_of_them() -> None:
     assert (none.further["diversity.v.alpha"], none.further["diversity.v.distinct"]) == (0.0, 1.0)
 
 
+def test_values_that_no_known_record_leads_to_are_not_learnt() -> None:
+    asked = requirements_of(["alpha[v]<=0.5"])
+    facts = facts_of_rows([("a", "x", "A")], unit=True, person=False, known=1, asked=asked, sensitive=["v"])
+    assert facts.further == {"diversity.v.alpha": 0.0}
+
+
 PLACES = ["home[1]<=0.5", "home[2]<=0.5", "work[2]<=0.5", "next[1]<=0.5", "next[2]<=0.5"]
 
 
