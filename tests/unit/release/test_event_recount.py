@@ -260,11 +260,17 @@ def test_points_of_many_values_are_told_apart(most: int, monkeypatch: pytest.Mon
     assert len(values()) == 4
 
 
-def test_points_of_more_combinations_than_32_bits_hold() -> None:
-    n = 70_000
-    codes = np.arange(n, dtype=np.int64)
-    point, _ = proof.points_of([(codes, list(range(n))), (codes[::-1].copy(), list(range(n)))])
-    assert len(set(point.tolist())) == n
+@pytest.mark.parametrize(
+    ("first", "second", "many"),
+    [
+        ([0, 1, 2], [5, 0, 7], 2**30),  # 2 · 2³⁰ + 7
+        ([0, 1, 1], [0, 0, 2**30], 3 * 2**29),
+        ([*range(2**16 + 1)], [0] * (2**16 + 1), 2**16),  # 2¹⁶ · 2¹⁶ would be 0 in 32 bits
+    ],
+)
+def test_points_of_more_combinations_than_32_bits_hold(first: list[int], second: list[int], many: int) -> None:
+    point, _ = proof.points_of([(np.array(first), range(max(first) + 1)), (np.array(second), range(many))])
+    assert point.tolist() == list(range(len(first)))
 
 
 @pytest.mark.parametrize("most", [1, 5, 6, 2**62])
