@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.counts.classes import ClassCounts, FloatArray
-from shoal.model.plan import Plan, Suppression
+from shoal.model.plan import Plan, Step, Suppression
 from shoal.release.certificate import codebook
 from shoal.release.linked.certificate import LinkedEntry
 from shoal.release.make.value_links import Beside, numbers_of, same_profile
@@ -207,39 +207,31 @@ class External:
         moved = {s.column: s for s in plan.steps if isinstance(s, DateShift)}
         keyed = {s.column for s in plan.steps if hasattr(s, "key") and s.column not in moved}
         hidden = keyed | {s.column for s in plan.steps if isinstance(s, Drop) or s.kind in HIDDEN}
-        named = [c for c in claims.data.columns if c in theirs.schema and c in hidden]
+        both = [c for c in claims.data.columns if c in theirs.schema]
+        named = [c for c in both if c in hidden]
         secrets = [c for c in claims.data.sensitive if len(set(texts_of(published[c]))) <= MOST_VALUES]
-        shared = [c for c in claims.data.columns if c in theirs.schema and c not in hidden and c not in secrets]
-        quasi = tuple(c for c in claims.data.quasi if c in shared)
-        further = [c for c in shared if c not in quasi]
+        shared = [c for c in both if c not in hidden and c not in secrets]
         if not (shared or named) or not len(published):
             return None
+        quasi = tuple(c for c in claims.data.quasi if c in shared)
         own = _table(theirs, [*shared, *named], MOST_PEOPLE, seed)
-        mapped = [c for c in shared if plan.for_column(c) and c not in moved]
-        random = [c for c in further if c not in moved and not all(isinstance(s, ExpressionStep) for s in plan.for_column(c))]
+        still = [c for c in shared if c not in moved]
+        mapped = [c for c in still if plan.for_column(c)]
+        random = [c for c in still if c not in quasi and not all(isinstance(s, ExpressionStep) for s in plan.for_column(c))]
         carried = _carry_out(_fill_changed(own, published, plan, mapped), plan, mapped, random, claims)
-        labels, cells, changed = {}, {}, {}
+        sides = {c: (carried[f"{_TRUE}{c}"], carried[c], published[c]) for c in random}
+        pairs = {c: _number_pair(*three) for c, three in sides.items()}
         numbers = _moved_dates(own, published, [moved[c] for c in shared if c in moved])
-        for c in (c for c in shared if c not in moved):
-            if c in random:
-                sides = carried[f"{_TRUE}{c}"], carried[c], published[c]
-                pair = _number_pair(*sides)
-                if pair is not None:
-                    numbers[c] = pair
-                else:
-                    changed[c] = _code_pair(*sides)
-            elif c in quasi and c not in mapped:
-                values, mine = np.unique(texts_of(own[c]), return_inverse=True)
-                shown, them = np.unique(texts_of(published[c]), return_inverse=True)
-                cells[c] = (np.append(mine, them), np.where(covered(shown.tolist(), values.tolist()), 0.0, EXCLUDED))
-            else:
-                labels[c] = np.unique([*texts_of(carried[c]), *texts_of(published[c])], return_inverse=True)[1]
+        numbers |= {c: pair for c, pair in pairs.items() if pair is not None}
+        changed = {c: _code_pair(*sides[c]) for c, pair in pairs.items() if pair is None}
+        cells = {c: _covering(own[c], published[c]) for c in still if c in quasi and c not in mapped}
+        labels = {c: _codes(carried[c], published[c]) for c in still if c not in random and c not in cells}
         renamed = {c: _rename_values(own[c], published[c], [labels[q] for q in quasi if q in labels]) for c in named}
         labels |= {c: codes for c, codes in renamed.items() if isinstance(codes, np.ndarray)}
         cells |= {c: position for c, position in renamed.items() if isinstance(position, tuple)}
         untried = tuple(c for c, codes in renamed.items() if codes is None)
         nobody = np.zeros(len(own), dtype=np.int64)
-        hide = {c: np.append(nobody, np.unique(texts_of(published[c]), return_inverse=True)[1]) for c in secrets}
+        hide = {c: np.append(nobody, _codes(published[c])) for c in secrets}
         return cls(len(own), len(published), quasi, labels, cells, numbers, changed, hide, seed, untried)
 
     @property
@@ -257,17 +249,20 @@ class External:
 
     def evidence(self, column: str, pairs: Pairs) -> Scores:
         """The score of each pair by one column."""
-        rng = np.random.default_rng([self.seed, 40])
-        half = np.asarray(rng.permutation(self.people + self.records) % 2 == 0)
         if column in self.numbers:
-            return number_weights(*self.numbers[column], pairs, half, rng).learned
+            return number_weights(*self.numbers[column], pairs, *self._half()).learned
         if column in self.changed:
-            return label_weights(*self.changed[column], pairs, half, rng).learned
+            return label_weights(*self.changed[column], pairs, *self._half()).learned
         if column in self.cells:
             codes, score = self.cells[column]
             return score[codes[pairs.person], codes[pairs.record]]
         codes = self.labels[column]
         return np.where(codes[pairs.person] == codes[pairs.record], 0.0, EXCLUDED)
+
+    def _half(self) -> tuple[npt.NDArray[np.bool_], np.random.Generator]:
+        """The half of all people and records from which weights are learned, and the generator that drew it."""
+        rng = np.random.default_rng([self.seed, 40])
+        return np.asarray(rng.permutation(self.people + self.records) % 2 == 0), rng
 
     def score(self, names: Sequence[str], pairs: Pairs, scores: dict[str, Scores]) -> Scores:
         """The score of each pair by all these columns; numbers whose changes go together are taken together. ``scores`` keeps
@@ -276,9 +271,7 @@ class External:
         out: Scores = np.zeros(len(pairs.record))
         rest = list(names)
         if go_together(sides):
-            rng = np.random.default_rng([self.seed, 40])
-            half = np.asarray(rng.permutation(self.people + self.records) % 2 == 0)
-            out, rest = joint_weights(sides, pairs, half, rng).learned, [c for c in names if c not in self.numbers]
+            out, rest = joint_weights(sides, pairs, *self._half()).learned, [c for c in names if c not in self.numbers]
         for c in rest:
             scores[c] = self.evidence(c, pairs) if c not in scores else scores[c]
         return sum((scores[c] for c in rest), out)
@@ -327,6 +320,18 @@ class External:
             return float(chances[chances > 0].mean()) if (chances > 0).any() else 0.0
 
         return hunt(self.columns, rate, len(self.pairs.targets), default_limit(k))
+
+
+def _codes(*columns: pa.ChunkedArray) -> Codes:
+    """One code for each text, over all columns."""
+    return np.unique([text for column in columns for text in texts_of(column)], return_inverse=True)[1]
+
+
+def _covering(own: pa.ChunkedArray, published: pa.ChunkedArray) -> tuple[Codes, FloatArray]:
+    """Codes of values and published labels, and the score of each pair: by whether the label covers the value."""
+    values, mine = np.unique(texts_of(own), return_inverse=True)
+    shown, them = np.unique(texts_of(published), return_inverse=True)
+    return np.append(mine, them), np.where(covered(shown.tolist(), values.tolist()), 0.0, EXCLUDED)
 
 
 def _number_pair(true: pa.ChunkedArray, tried: pa.ChunkedArray, real: pa.ChunkedArray) -> tuple[FloatArray, FloatArray] | None:
@@ -421,17 +426,22 @@ def _carry_out(own: pa.Table, plan: Plan, mapped: Sequence[str], random: Sequenc
     table = own
     for c in random:
         table = table.append_column(f"{_TRUE}{c}", own[c])
-    steps = [
-        replace(s, on_gap="suppress") if isinstance(s, MapValues) and s.on_gap == "error" else s
-        for s in plan.steps
-        if set(s.columns) & {*mapped} and not isinstance(s, Drop) and set(s.columns) <= set(own.column_names)
-    ]
+    steps = _suppress_gaps(s for s in plan.steps if set(s.columns) & {*mapped} and set(s.columns) <= set(own.column_names))
     done = {c for s in steps for c in s.columns}
     steps += [Keep(c) for c in own.column_names if c not in done] + [Beside(f"{_TRUE}{c}") for c in random]
     with scratch() as work:
         file = work / f"external{_suffix(claims)}"
         opened(table).recode(Plan(tuple(steps), Suppression(scope="none"), seed=_OWN_SEED, shuffle=False), file)
         return arrow_of(file, table.column_names)
+
+
+def _suppress_gaps(steps: Iterable[Step]) -> list[Step]:
+    """The steps that publish something; values that a list of values lacks are suppressed."""
+    return [
+        replace(s, on_gap="suppress") if isinstance(s, MapValues) and s.on_gap == "error" else s
+        for s in steps
+        if not isinstance(s, Drop)
+    ]
 
 
 def _suffix(claims: Certificate) -> str:
@@ -462,10 +472,6 @@ def as_published(external: Source, plan: Plan, quasi: Sequence[str], out: Path, 
     for name in quasi:
         if name not in known.schema:
             raise missing_column(name, known.schema.names, table=known.name, what="quasi-identifier")
-    steps = [
-        replace(s, on_gap="suppress") if isinstance(s, MapValues) and s.on_gap == "error" else s
-        for s in plan.steps
-        if s.column in quasi and not isinstance(s, Drop)
-    ]
+    steps = _suppress_gaps(s for s in plan.steps if s.column in quasi)
     steps += [Drop(n) for n in known.schema.names if n not in (*quasi, *keep)]
     known.recode(Plan(tuple(steps), Suppression(scope="none")), out)

@@ -102,11 +102,8 @@ def _open_released(release: Source | Release) -> Released:
     if isinstance(release, Release):
         data = release.certificate.data
         return Released(opened(release.to_arrow()), "release", release.plan, data.quasi, data.sensitive)
-    if isinstance(release, str | Path) and "::" not in str(release) and Path(release).is_dir():
+    if isinstance(release, str | Path) and "::" not in str(release) and (Path(release) / NAME).is_file():
         place = Path(release)
-        if not (place / NAME).is_file():
-            table = opened(release)
-            return Released(table, table.name)
         if read_linked(place / NAME) is not None or is_of_events(place):
             raise UsageError(
                 "releases of event tables and of linked tables are compared in their own reports.",

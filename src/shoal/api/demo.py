@@ -87,22 +87,16 @@ def _walk(work: Path, target: Path, people: int, seed: int, progress: Progress) 
     table = shoal.open(
         source, quasi=QUASI, sensitive=["diagnosis"], direct=["person_id", "name"], insensitive=["income", "visits"]
     )
-    inspected = _inspect(source)
+    roles = {c.name: c.role.value for c in shoal.inspect(shoal.open(source)).columns}
+    inspected = {"columns": len(roles), "direct": [n for n, r in roles.items() if r == "direct"], "roles": roles}
     progress(0.25, "measuring")
     measured = _measure(table)
     progress(0.4, "predicting")
     predicted = _predict()
     progress(0.5, "searching, recoding, counting again")
     release = _release(table, work)
-    _leave_note(work)
+    (work / MARK).write_text(NOTE, encoding="utf-8")
     return Demo(target, people, inspected, measured, predicted, release)
-
-
-def _inspect(source: Path) -> dict[str, Any]:
-    import shoal
-
-    roles = {c.name: c.role.value for c in shoal.inspect(shoal.open(source)).columns}
-    return {"columns": len(roles), "direct": [n for n, r in roles.items() if r == "direct"], "roles": roles}
 
 
 def _measure(table: Any) -> dict[str, Any]:
@@ -143,38 +137,28 @@ def _release(table: Any, work: Path) -> dict[str, Any]:
     made = shoal.anonymize(table, work / "policy.yml")
     made.write(work / "release")
     certificate = made.to_json()
-    proof = verify(work / "release")
+    with (work / "release" / "data.csv").open(encoding="utf-8", newline="") as lines:
+        first = next(csv.DictReader(lines))
     return {
         **certificate,
-        "verified": bool(certificate["verified"]) and proof.ok,
+        "verified": bool(certificate["verified"]) and verify(work / "release").ok,
         "proven": made.certificate.utility.proven,
-        "example": _first_record(work / "release" / "data.csv"),
+        "example": {name: first[name] for name in QUASI},
     }
 
 
-def _first_record(file: Path) -> dict[str, str]:
-    """The quasi-identifiers of the first published record."""
-    with file.open(encoding="utf-8", newline="") as lines:
-        row = next(csv.DictReader(lines))
-    return {name: row[name] for name in QUASI}
+NOTE = f"""{FIRST_LINE}
 
+people.parquet        the generated people
+policy.yml            the requirements of the release
+release/data.csv      the table that may be shared
+release/report.html   open this in a browser: what was done, what it cost, what an attacker can still learn
+release/certificate.json, release/plan.json   the same for machines, signed
 
-def _leave_note(work: Path) -> None:
-    lines = [
-        FIRST_LINE,
-        "",
-        "people.parquet        the generated people",
-        "policy.yml            the requirements of the release",
-        "release/data.csv      the table that may be shared",
-        "release/report.html   open this in a browser: what was done, what it cost, what an attacker can still learn",
-        "release/certificate.json, release/plan.json   the same for machines, signed",
-        "",
-        "In this folder:",
-        "  shoal verify release                          prove it again",
-        "  shoal attack release --with people.parquet    try to find the people in it",
-        "  shoal anonymize people.parquet --policy policy.yml --out mine     after changing a line of policy.yml",
-        "Your own table:",
-        "  shoal inspect YOUR-TABLE.csv                  which columns identify people",
-        "",
-    ]
-    (work / MARK).write_text("\n".join(lines), encoding="utf-8")
+In this folder:
+  shoal verify release                          prove it again
+  shoal attack release --with people.parquet    try to find the people in it
+  shoal anonymize people.parquet --policy policy.yml --out mine     after changing a line of policy.yml
+Your own table:
+  shoal inspect YOUR-TABLE.csv                  which columns identify people
+"""

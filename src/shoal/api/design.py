@@ -118,9 +118,8 @@ def questionnaire(path: str | Path | None = None, **options: Unpack[Questionnair
     if columns:
         raise UsageError("the questions are those of the file.", hint="Leave out the columns, or the file.")
     registry = options.get("registry")
-    resolve = resolver(
-        registry if registry is not None else _named_registry(Path(path)) or "", trust=names_of(options.get("trust"))
-    )
+    registry = _named_registry(Path(path)) or "" if registry is None else registry
+    resolve = resolver(registry, trust=names_of(options.get("trust")))
     respondents, target = options.get("respondents"), options.get("target")
     asked = read_questionnaire(path, resolve=resolve, population=people, respondents=respondents, target=target)
     for name in names_of(options.get("sensitive")):

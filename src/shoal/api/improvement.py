@@ -119,11 +119,11 @@ class Improvement:
         plan = self._plan(wanted)
         records, allowed = base.n_records, most_of(policy.suppress, base.n_records)
         limit = LOSS_LIMIT if policy.loss_limit is None else policy.loss_limit
-        if plan is None:
-            return Tried(wanted, None, 1.0, records, records, allowed, 0, (), limit)
         try:
-            shown = shown_at(self.prepared, wanted, plan)
+            shown = None if plan is None else shown_at(self.prepared, wanted, plan)
         except InfeasibleError:
+            shown = None
+        if plan is None or shown is None:
             return Tried(wanted, None, 1.0, records, records, allowed, 0, (), limit)
         k, verdicts = self._judged(shown)
         gone = (base.sizes if base.records is None else base.records)[~shown.stays]
@@ -153,7 +153,8 @@ class Improvement:
     def shown(self, column: str) -> list[LevelPreview]:
         """The levels of a column with labels of groups that are large enough to be named."""
         if column not in self._previews:
-            self._previews[column] = self._preview(column)
+            hierarchy, counts = self.prepared.hierarchies[column], self._records_of(column)
+            self._previews[column] = preview(hierarchy, counts, k=self.policy.cells.minimum, limit=40)
         return self._previews[column]
 
     def named_values(self, column: str) -> list[tuple[str, int]]:
@@ -161,10 +162,6 @@ class Improvement:
         counts = self._records_of(column)
         leaves = self.prepared.hierarchies[column].leaves
         return [(leaves[i], int(counts[i])) for i in np.flatnonzero(counts >= self.policy.cells.minimum)]
-
-    def _preview(self, column: str) -> list[LevelPreview]:
-        hierarchy, counts = self.prepared.hierarchies[column], self._records_of(column)
-        return preview(hierarchy, counts, k=self.policy.cells.minimum, limit=40)
 
     def _records_of(self, column: str) -> IntArray:
         """Records of each value of a column; the values are the first leaves of its hierarchy."""
@@ -245,8 +242,9 @@ def effect(improvement: Improvement, column: str, tried: Tried) -> Effect:
     rest = int(after.sum()) - sum(n for _, n in shown)
     if rest >= least:
         shown.append((POOLED, rest))
-    shown = _fewer(shown)
-    return Effect(column, int((each > 0).sum()), tuple(pooled(_join_bars(each), least)), tuple(shown))
+    shown, each = _fewer(shown), each[each > 0]
+    bars = [int(part.sum()) for part in np.array_split(each, min(MOST_BARS, max(1, len(each))))]
+    return Effect(column, len(each), tuple(pooled(bars, least)), tuple(shown))
 
 
 def _fewer(bars: list[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -256,12 +254,6 @@ def _fewer(bars: list[tuple[str, int]]) -> list[tuple[str, int]]:
     cuts = np.linspace(0, len(bars), MOST_BARS + 1).astype(int)
     parts = [bars[a:b] for a, b in itertools.pairwise(cuts)]
     return [(p[0][0] if len(p) == 1 else f"{p[0][0]} … {p[-1][0]}", sum(n for _, n in p)) for p in parts]
-
-
-def _join_bars(each: npt.NDArray[Any]) -> list[int]:
-    """At most sixty bars of as many neighbouring values each."""
-    parts = np.array_split(each[each > 0], min(MOST_BARS, max(1, int((each > 0).sum()))))
-    return [int(part.sum()) for part in parts]
 
 
 def pooled(bars: Sequence[int], least: int) -> list[int]:

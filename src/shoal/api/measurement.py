@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -91,11 +91,7 @@ class Measurement(Figures):
         repeating = self.repeating
         out = super().to_json() | ({} if self.impact is None else {"impact": self.impact.to_json()})
         out |= {} if self.state is None else {"state": self.state}
-        return (
-            out
-            if repeating is None
-            else out | {"repeating_id": {"column": repeating.column, "ids": repeating.ids, "rows": repeating.rows}}
-        )
+        return out if repeating is None else out | {"repeating_id": asdict(repeating)}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "source": None}
@@ -206,9 +202,8 @@ def classes_of(batch: pa.RecordBatch, counts: ClassCounts) -> IntArray:
     for j, name in enumerate(counts.columns):
         categories = counts.categories[j]
         places = pc.index_in(batch.column(name).cast(categories.type), value_set=categories)
-        codes.append(
-            np.concatenate((counts.codes[j], np.nan_to_num(places.to_numpy(zero_copy_only=False), nan=-1).astype(np.int32)))
-        )
+        of_rows = np.nan_to_num(places.to_numpy(zero_copy_only=False), nan=-1).astype(np.int32)
+        codes.append(np.concatenate((counts.codes[j], of_rows)))
     grouping = group_codes(codes)
     n = counts.n_classes
     if grouping.n > n:

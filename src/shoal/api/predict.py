@@ -144,10 +144,8 @@ def ask_uniqueness(**options: Unpack[UniquenessOptions]) -> Prediction:
         answer, draw = ask(size), partial(chart_of, "power_sums_curve", ask, options.get("cells"), size)
     else:
         known = _distribution(options)
-        answer, draw = (
-            prediction.uniqueness(known, size, method=options.get("method", "auto")),
-            partial(chart_of, "uniqueness_curve", known, size),
-        )
+        answer = prediction.uniqueness(known, size, method=options.get("method", "auto"))
+        draw = partial(chart_of, "uniqueness_curve", known, size)
     return Prediction(f"probability that all {size} people are unique", answer, {}, draw)
 
 
@@ -237,9 +235,8 @@ def ask_interval(**options: Unpack[IntervalOptions]) -> Prediction:
         deviation, width, correlation = second
         spreads, widths = (needed(options, "normal"), deviation), (needed(options, "width"), width)
         answer = prediction.singletons(prediction.bivariate_normal(spreads, correlation, widths), size).mean
-        return Prediction(
-            what, answer, {}, partial(chart_of, "two_values_curve", spreads, correlation, widths, size, answer.value)
-        )
+        draw = partial(chart_of, "two_values_curve", spreads, correlation, widths, size, answer.value)
+        return Prediction(what, answer, {}, draw)
     values = _values(options)
     draw = partial(chart_of, "interval_curve", values, size, origin=origin, width=options.get("width"))
     if target is not None:
@@ -277,9 +274,8 @@ def ask_quasi(**options: Unpack[QuasiOptions]) -> Prediction:
         allowed = dict(zip(sizes, kept, strict=True))
         more["allowed"] = {"cells": budget.cells, "values": allowed, "notes": list(budget.notes)}
     what = "largest expected share of unique people, for any distribution"
-    return Prediction(
-        what, test.bound, more, partial(chart_of, "quasi_curve", test.combinations, people, observed.get("observed"))
-    )
+    draw = partial(chart_of, "quasi_curve", test.combinations, people, observed.get("observed"))
+    return Prediction(what, test.bound, more, draw)
 
 
 def _values(options: IntervalOptions) -> Any:

@@ -27,7 +27,7 @@ from shoal.measures.classes.individual import HouseholdRisk, household_risk
 from shoal.measures.events.sets import Sequences
 from shoal.measures.events.traces import Traces
 from shoal.measures.events.unicity import known
-from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
+from shoal.model.counts.classes import MISSING, ClassCounts, IntArray
 from shoal.model.display import written
 from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.distribution import Floats
@@ -83,23 +83,12 @@ def sampling_design(
     return Design.of(of_class, people, weight=heavy, cluster=home)
 
 
-def _describe_sampling(weight: str | None, cluster: str | None) -> str:
-    """The sampling for which the intervals hold."""
-    parts = [f"chances of one over '{weight}'"] if weight is not None else ["equal chances"]
-    parts += [f"whole clusters, named by '{cluster}', of which everybody is in the sample"] if cluster is not None else []
-    return f"Intervals are for people sampled with {' and '.join(parts)}."
-
-
 def count_table_classes(
     table: Source, columns: Names | None, unit: str | None, count: str | None = None
 ) -> tuple[Table, ClassCounts]:
     """The opened table and the classes of its quasi-identifiers; people if a unit or a column of counts is named."""
     source = opened(table)
-    asked = names(columns) or source.schema.quasi
-    if not asked:
-        raise UsageError("no column of the table is named.", hint="Name them: --quasi a,b.")
-    for name in asked:
-        source.schema.require(name, what="quasi-identifier")
+    asked = _quasi_columns(source, columns)
     if len(set(asked)) != len(asked):
         raise UsageError("a column is named twice.", hint="Name each column once.")
     person = unit or source.schema.unit
@@ -115,15 +104,23 @@ def count_table_classes(
     return source, counts
 
 
+def _quasi_columns(source: Table, columns: Names | None) -> tuple[str, ...]:
+    """The columns that are named, or the quasi-identifiers of the table."""
+    asked = names(columns) or source.schema.quasi
+    if not asked:
+        raise UsageError("no column of the table is named.", hint="Name them: --quasi a,b.")
+    for name in asked:
+        source.schema.require(name, what="quasi-identifier")
+    return asked
+
+
 def ordered_codes(counts: ClassCounts) -> list[IntArray]:
     """For each column a code per class: numbers and dates by their order, texts from common to rare; a missing value is -1."""
-    return [_order_of(counts, j) for j in range(len(counts.columns))]
-
-
-def _order_of(counts: ClassCounts, j: int) -> IntArray:
-    codes = np.asarray(counts.codes[j], dtype=np.int64)
-    rank = _rank(counts.categories[j], np.bincount(codes[codes >= 0], weights=counts.sizes[codes >= 0]))
-    out: IntArray = np.where(codes >= 0, rank[np.maximum(codes, 0)], -1)
+    out = []
+    for values, column in zip(counts.categories, counts.codes, strict=True):
+        codes = np.asarray(column, dtype=np.int64)
+        rank = _rank(values, np.bincount(codes[codes >= 0], weights=counts.sizes[codes >= 0]))
+        out.append(np.where(codes >= 0, rank[np.maximum(codes, 0)], -1))
     return out
 
 
@@ -221,7 +218,10 @@ def table_population(
     risk = prediction.population_risk(codes, counts.sizes, people, model=model, seed=seed, design=design)
     if design is not None:
         match = match_by_design(plain.sample_uniques, design) if plain.sample_uniques else None
-        plain = replace(plain, match=match, models=(), notes=(_describe_sampling(weight, cluster), *plain.notes[1:]))
+        parts = [f"chances of one over '{weight}'" if weight is not None else "equal chances"]
+        parts += [f"whole clusters, named by '{cluster}', of which everybody is in the sample"] if cluster is not None else []
+        sampled = f"Intervals are for people sampled with {' and '.join(parts)}."
+        plain = replace(plain, match=match, models=(), notes=(sampled, *plain.notes[1:]))
     if calibrated and design is not None:
         raise UsageError("subsamples cannot be drawn by weights or clusters.", hint="Leave out --calibrate.")
     if calibrated:
@@ -279,14 +279,8 @@ def with_pilot(
                 hint="Band the column of the pilot as the question is asked, or describe the question as it was asked there.",
             )
         people = np.bincount(coded, weights=counts.sizes)
-        out.questions[name] = replace(
-            question,
-            p=people / people.sum(),
-            source="table",
-            labels=labels,
-            ordered=question.ordered or ordered,
-            kappa_range=None,
-        )
+        shares = {"p": people / people.sum(), "labels": labels, "ordered": question.ordered or ordered}
+        out.questions[name] = replace(question, source="table", kappa_range=None, **shares)
         codes.append(coded)
     out.pilot = Pilot.of(codes, counts.sizes, q.population, model=model, design=doubts_of(source))
     if out.pilot.joint is not None and len(codes) > 1:
@@ -339,11 +333,7 @@ def values_of(table: Source, columns: Sequence[str], count: str | None = None) -
     ({'a': 2, 'b': 2}, 3, {'observed': {'records': 3, 'combinations': 3, 'unique': 3, 'unique_share': 1.0}})
     """
     source = opened(table)
-    asked = names(columns) or source.schema.quasi
-    if not asked:
-        raise UsageError("no column of the table is named.", hint="Name them: --quasi a,b.")
-    for name in asked:
-        source.schema.require(name, what="quasi-identifier")
+    asked = _quasi_columns(source, columns)
     sets = [*((c,) for c in asked), tuple(asked)]
     if count is None:
         *alone, together = source.count_many(sets)
@@ -405,15 +395,9 @@ def ask_zipf_table(options: Mapping[str, Any]) -> Prediction:
         more["records_allowed"] = prediction.pseudonym_life(law, people, limit, k=k) // per_row
     more["shares"] = rows
     notes = _notes(options, places, fitted, tested, people)
-    what = f"expected share of people in cells with fewer than {k}"
-    drawn = partial(chart_of, "places_by_rank", places.counts, law, people, records * per_row, k)
-    return Prediction(
-        what,
-        replace(answer, notes=(*answer.notes, *notes)),
-        more,
-        drawn,
-        partial(chart_of, "renewal_curve", rows, limit=limit, k=k),
-    )
+    what, answer = f"expected share of people in cells with fewer than {k}", replace(answer, notes=(*answer.notes, *notes))
+    ranks = partial(chart_of, "places_by_rank", places.counts, law, people, records * per_row, k)
+    return Prediction(what, answer, more, ranks, partial(chart_of, "renewal_curve", rows, limit=limit, k=k))
 
 
 def _open_places(given: Any) -> tuple[Table, str]:
@@ -445,23 +429,12 @@ def _places(source: Table, column: str, unit: str | None, time: str | None) -> _
     if not whole.any():
         raise DataError("no record of the table is complete.", hint="Check the columns named.")
     per_place = np.bincount(codes[-1][whole], weights=rows[whole])
-    sequences = _sequences(codes, rows, whole, unit, time)
+    sequences = None
+    if unit is not None:
+        person, place = (np.unique(c[whole], return_inverse=True)[1].astype(np.int64) for c in (codes[0], codes[-1]))
+        moments = None if time is None else codes[1][whole].astype(np.int64)
+        sequences = Sequences.of(person, moments, place, rows[whole])
     return _Places(per_place[per_place > 0].tolist(), int(rows[~whole].sum()), sequences, time is not None)
-
-
-def _sequences(
-    codes: Sequence[CodeArray],
-    rows: IntArray,
-    whole: npt.NDArray[np.bool_],
-    unit: str | None,
-    time: str | None,
-) -> Sequences | None:
-    if unit is None:
-        return None
-    person = np.unique(codes[0][whole], return_inverse=True)[1].astype(np.int64)
-    place = np.unique(codes[-1][whole], return_inverse=True)[1].astype(np.int64)
-    at = None if time is None else codes[1][whole].astype(np.int64)
-    return Sequences.of(person, at, place, rows[whole])
 
 
 def _law(fitted: prediction.ZipfFit, places: int | None) -> prediction.Zipf:

@@ -194,7 +194,8 @@ def _pram(table: Table, column: str, words: Settings, folder: Path) -> Step:
         names = words.get("categories")
         if names is None and _least(words) == 1:
             raise
-        batches = _substantive_batches(table, column, 1 if names is not None else _least(words))
+        least = 1 if names is not None else _least(words)
+        batches = (_without_declared(table, column, *some) for some in table.value_batches(column, least=least))
         few = few_of(column, table.schema[column].kind, (_among(values, counts, names) for values, counts in batches))
         return replace(tf.pram(column, *few, **words), on_gap="suppress")
 
@@ -253,11 +254,6 @@ def _substantive(table: Table, column: str) -> Counted:
     return _without_declared(table, column, *table.few_values(column))
 
 
-def _substantive_batches(table: Table, column: str, least: int = 1) -> Iterator[Counted]:
-    """As :func:`_substantive`, some at a time."""
-    return (_without_declared(table, column, values, counts) for values, counts in table.value_batches(column, least=least))
-
-
 def _without_declared(table: Table, column: str, values: pa.Array, counts: IntArray) -> Counted:
     stays = pc.invert(is_code(values, table.schema[column].user_missing))
     return values.filter(stays), counts[stays.to_numpy(zero_copy_only=False)]
@@ -268,18 +264,12 @@ def _suppression(spec: object) -> Suppression:
         return Suppression(scope="none")
     words = _words(spec, "suppress")
     _only(words, ("k", "columns", "scope", "unit"), "'suppress'")
-    k, columns = words.get("k"), _list(words.get("columns"), "suppress.columns")
-    if (
-        isinstance(k, bool)
-        or not isinstance(k, int)
-        or k < 1
-        or not columns
-        or words.get("scope", "rows") not in ("rows", "cells")
-    ):
+    k, columns, scope = words.get("k"), _list(words.get("columns"), "suppress.columns"), words.get("scope", "rows")
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1 or not columns or scope not in ("rows", "cells"):
         raise PolicyError(
             "'suppress' needs k, columns and, if any, a scope.", hint="suppress: {k: 5, columns: [age], scope: rows}"
         )
-    return Suppression(k, tuple(map(str, columns)), words.get("scope", "rows"), words.get("unit"))
+    return Suppression(k, tuple(map(str, columns)), scope, words.get("unit"))
 
 
 def _words(value: object, what: str) -> Settings:
