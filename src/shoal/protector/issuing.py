@@ -90,14 +90,8 @@ class IssuingActions(SessionPart):
                     hint="Make one with `shoal vault domain add NAME`.",
                 )
             public = blind_rsa.public_of(private)
-            body = {
-                "name": name,
-                "domain": domain,
-                "id": os.urandom(8).hex(),
-                "n": public["n"],
-                "e": public["e"],
-                "key": public["id"],
-            }
+            body = {"name": name, "domain": domain, "id": os.urandom(8).hex(), "key": public["id"]}
+            body |= {part: public[part] for part in ("n", "e")}
             tx.put(ISSUER, name, body)
             tx.put_secret(KEY, f"issuer {body['id']}", private)
             frame.log(tx, now, "issuer", domain=domain, detail="made", key=public["id"])
@@ -125,11 +119,13 @@ class IssuingActions(SessionPart):
             request = _number(body, blinded)
             opened = frame.open_domain(tx, domain)
             usage = frame.counted(tx, now, "find", purpose, 1, domain=domain)
-            there, person = _is_enrolled(tx, opened, identity, now)
+            there = opened.find(tx, [identity], Context(), now) != [None]
+            merged = merges.read(tx, opened)
+            person = merges.standing(opened, merged, opened.plain(identity))
             planted = any_planted(tx, opened, [person])
             details: dict[str, Any] = {"domain": domain, "purpose": purpose}
             frame.watch(tx, now, "find", usage, [identity], missed=not there, planted=planted, logged_as="issue", **details)
-            everybody = merges.person(opened, merges.read(tx, opened), person)  # under any earlier identity
+            everybody = merges.person(opened, merged, person)  # under any earlier identity
             marks = [mark_of(body, opened, one) for one in sorted(everybody)]
             refusal = _refusal(there, used=any(tx.get(SETTING, mark) is not None for mark in marks))
             signed = b""
@@ -170,12 +166,6 @@ class IssuingActions(SessionPart):
 def mark_of(issuer: Mapping[str, Any], opened: OpenDomain, identity: bytes) -> str:
     """The name under which is kept that a person got a credential."""
     return f"issued {issuer['id']} {opened.subject(identity)}"
-
-
-def _is_enrolled(tx: Tx, opened: OpenDomain, identity: str, now: float) -> tuple[bool, bytes]:
-    """Whether somebody of that identity is in the domain, and the identity that stands for the person."""
-    (there,) = opened.find(tx, [identity], Context(), now)
-    return there is not None, merges.standing(opened, merges.read(tx, opened), opened.plain(identity))
 
 
 def _refusal(there: bool, *, used: bool) -> AccessError | None:

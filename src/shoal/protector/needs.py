@@ -55,13 +55,11 @@ def plan(answers: Mapping[str, Any]) -> list[Need]:
     details = {process: _answers(process, answers.get(process)) for process in QUESTIONS}
     if strange := sorted(set(answers) - set(QUESTIONS), key=str):
         raise UsageError(f"process '{strange[0]}' is not asked about.", hint=_close(str(strange[0]), QUESTIONS))
-    return [_need(process, given) for process, given in details.items()]
-
-
-def _need(process: str, given: Mapping[str, bool]) -> Need:
-    """The first entry of the table whose answers are those given."""
-    need = next(n for n in _TABLE[process]["needs"] if n.get("answers", {}).items() <= given.items())
-    return Need(process, need["identity"], need["use"], need["command"])
+    needs = []
+    for process, given in details.items():  # the first entry of the table whose answers are those given
+        need = next(n for n in _TABLE[process]["needs"] if n.get("answers", {}).items() <= given.items())
+        needs.append(Need(process, need["identity"], need["use"], need["command"]))
+    return needs
 
 
 def _answers(process: str, given: Any) -> dict[str, bool]:

@@ -89,10 +89,6 @@ def _verdict_of(answer: Mapping[str, Any]) -> Verdict:
     return Verdict(**{**answer, "problems": tuple(answer["problems"]), "accepted": tuple(answer["accepted"])})
 
 
-def _findings_of(answer: Mapping[str, Any]) -> Findings:
-    return Findings(answer["ok"], answer["rows"], answer["objects"], _verdict_of(answer["log"]), tuple(answer["problems"]))
-
-
 def _read_revealed(session: Any, answer: Mapping[str, Any], _: Mapping[str, Any]) -> Revealed:
     known = next((r for r in session.requests() if r.id == answer["request"]), None)
     request = known or Request(answer["request"], "", "", tuple(answer["identities"]), "", "", 0.0, 0.0, status="delivered")
@@ -139,7 +135,11 @@ REPLIES: dict[str, Reply] = {
     "WaitingRecords": _list_under_key("WaitingRecords", "waiting", lambda one: one.to_json(), _waiting_of),
     "Recognized": Reply("Recognized", _write_intake, lambda _s, answer, _a: Intake(**answer)),
     "Verdict": Reply("Verdict", lambda _, made: made.to_json(), lambda _s, answer, _a: _verdict_of(answer)),
-    "Findings": Reply("Object", lambda _, made: made.to_json(), lambda _s, answer, _a: _findings_of(answer)),
+    "Findings": Reply(
+        "Object",
+        lambda _, findings: findings.to_json(),
+        lambda _s, answer, _a: Findings(**{**answer, "log": _verdict_of(answer["log"]), "problems": tuple(answer["problems"])}),
+    ),
     "Revealed": Reply(
         "Revealed",
         lambda _, got: {"request": got.request.id, "identities": dict(got.identities), "sealed": got.sealed},

@@ -79,7 +79,9 @@ def forget(session: Session, domain: str, identity: str) -> dict[str, Any]:
     with session.frame.by_two("forget", domain, person=subject) as (tx, now):
         opened = session.frame.open_domain(tx, domain)
         if opened.domain.kind == "self-generated":
-            gone, count = _forget_holder(tx, opened, identity)
+            sealed = tx.remove_once(SETTING, entry_of(opened, identity))
+            gone = [] if sealed is None else [sealed]
+            count = len(gone)
         else:
             person = _person(tx, opened, identity)
             gone, count = _forget_records(tx, opened, _slots(tx, opened, person))
@@ -87,17 +89,7 @@ def forget(session: Session, domain: str, identity: str) -> dict[str, Any]:
         names = {subject} | {opened.subject(one) for one in person} if opened.domain.kind == "random" else {subject}
         gone += [name for name in (tx.remove_once(SETTING, f"name {one}") for one in sorted(names)) if name is not None]
         session.frame.log(tx, now, "forget", domain=domain, count=count, key=opened.domain.key_id)
-        body = {
-            "format": FORMAT,
-            "vault": vault.id,
-            "domain": opened.domain.id,
-            "name": domain,
-            "records": count,
-            "key_id": opened.domain.key_id,
-            "time": datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds"),
-            "audit_seq": tx.state.audit_seq,
-            "audit_head": tx.state.audit_head,
-        }
+        body = _statement(tx, now, FORMAT, opened.domain, records=count, key_id=opened.domain.key_id)
     vault.store.kept_registers.clear()
     scrub(vault, gone)
     with vault.store.read() as tx:
@@ -177,11 +169,6 @@ def _forget_records(tx: Tx, opened: OpenDomain, slots: NDArray[np.int64]) -> tup
     return before, len(slots)
 
 
-def _forget_holder(tx: Tx, opened: OpenDomain, pseudonym: str) -> tuple[list[bytes], int]:
-    gone = tx.remove_once(SETTING, entry_of(opened, pseudonym))
-    return ([], 0) if gone is None else ([gone], 1)
-
-
 def merge(session: Session, domain: str, identity: str, into: str) -> dict[str, Any]:
     """Two identities of a domain are one person: from now on ``into`` stands for ``identity``.
 
@@ -239,24 +226,14 @@ def shred(session: Session, name: str, *, confirm: str) -> dict[str, Any]:
         domain = vault.keyring.domain(tx, name)
         names = [f"{domain.id} base", *(f"{domain.id} {v}" for v, _, _ in domain.versions)]
         sealed = [s for s in (tx.remove(KEY, n) for n in names) if s is not None]
-        stamp = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
-        dead = replace(domain, shredded=stamp, reseal=0)
+        dead = replace(domain, shredded=_stamp(now), reseal=0)
         for version, _, _ in domain.versions:
             dead = dead.with_version(version, "destroyed")
         tx.put(DOMAIN, name, dead.to_json())
         session.frame.log(tx, now, "shred", domain=name, key=domain.key_id)
-        body = {
-            "format": SHRED_FORMAT,
-            "vault": vault.id,
-            "domain": domain.id,
-            "name": name,
-            "keys": [{"version": v, "fingerprint": f} for v, _, f in domain.versions],
-            "identities_at_most": size_class(tx.rows(domain.number).used),
-            "time": stamp,
-            "audit_seq": tx.state.audit_seq,
-            "audit_head": tx.state.audit_head,
-            "master_key": vault.key_id,
-        }
+        keys = [{"version": v, "fingerprint": f} for v, _, f in domain.versions]
+        people = size_class(tx.rows(domain.number).used)
+        body = _statement(tx, now, SHRED_FORMAT, domain, keys=keys, identities_at_most=people) | {"master_key": vault.key_id}
     vault.keyring.forget(domain)
     scrub(vault, sealed)
     with vault.store.read() as tx:
@@ -278,6 +255,16 @@ def check_shred(vault: OpenVault, certificate: Mapping[str, Any]) -> None:
         check_objects(tx, problems)
         if problems:
             raise TamperError(problems[0])
+
+
+def _stamp(now: float) -> str:
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
+
+
+def _statement(tx: Tx, now: float, form: str, domain: Domain, **content: Any) -> dict[str, Any]:
+    """What a certificate states: what was destroyed in a domain, when, and where the log stood."""
+    about = {"format": form, "vault": tx.store.vault_id, "domain": domain.id, "name": domain.name}
+    return {**about, **content, "time": _stamp(now), "audit_seq": tx.state.audit_seq, "audit_head": tx.state.audit_head}
 
 
 def signed(tx: Tx, body: dict[str, Any]) -> dict[str, Any]:

@@ -112,16 +112,8 @@ def _by_actor(events: Iterable[dict[str, Any]], period: str, action: str) -> lis
         counter["records"] += event.get("count", 0) if event["outcome"] == "done" else 0
         subjects.setdefault(key, set()).update(event.get("subjects", ()))
     return [
-        {
-            "actor": actor,
-            "purpose": purpose,
-            "period": when,
-            action + "s": counts["done"],
-            "records": counts["records"],
-            "people": len(subjects[when, actor, purpose]),
-            "refused": counts["refused"],
-            "alarms": counts["alarm"],
-        }
+        {"actor": actor, "purpose": purpose, "period": when, action + "s": counts["done"], "records": counts["records"]}
+        | {"people": len(subjects[when, actor, purpose]), "refused": counts["refused"], "alarms": counts["alarm"]}
         for (when, actor, purpose), counts in sorted(totals.items())
     ]
 
@@ -134,14 +126,8 @@ def _by_subject(events: Iterable[dict[str, Any]], period: str, action: str) -> l
                 key = (event["time"][: _PERIODS[period]], subject, event.get("domain", ""), event.get("purpose", ""))
                 actors.setdefault(key, []).append(event["actor"])
     return [
-        {
-            "subject": subject,
-            "domain": domain,
-            "purpose": purpose,
-            "period": when,
-            action + "s": len(who),
-            "actors": len(set(who)),
-        }
+        {"subject": subject, "domain": domain, "purpose": purpose, "period": when}
+        | {action + "s": len(who), "actors": len(set(who))}
         for (when, subject, domain, purpose), who in sorted(actors.items())
     ]
 
@@ -230,15 +216,9 @@ def drawn(rows: list[dict[str, Any]], action: str, period: str, most: int | None
         records = {r["period"]: r["records"] for r in rows if (r["actor"], r["purpose"]) == (actor, purpose)}
         series[f"{actor} {purpose}"] = [records.get(p, 0) for p in periods]
     refused = [sum(r["refused"] + r["alarms"] for r in rows if r["period"] == p) for p in periods]
-    return charts.timeline(
-        periods,
-        series,
-        title=f"{action} per {period}".capitalize() if rows else f"No {action} yet",
-        y=f"records ({action})",
-        refused=refused,
-        limit=None if most is None else (most, "limit per person"),
-        width=width,
-    )
+    title = f"{action} per {period}".capitalize() if rows else f"No {action} yet"
+    limit = None if most is None else (most, "limit per person")
+    return charts.timeline(periods, series, title=title, y=f"records ({action})", refused=refused, limit=limit, width=width)
 
 
 def _without_gaps(periods: list[str]) -> list[str]:

@@ -71,18 +71,8 @@ class LocalKey:
     def __init__(self, secret: Secret, *, location: str, shares: tuple[int, ...] = (), share_set: ShareSet | None = None) -> None:
         check_strength(secret)
         self._box = AESGCM(secret.expose())
-        self._location = location
-        self.shares = shares
-        self.share_set = share_set
-        self._key_id = _fingerprint(secret)
-
-    @property
-    def key_id(self) -> str:
-        return self._key_id
-
-    @property
-    def location(self) -> str:
-        return self._location
+        self.key_id, self.location = _fingerprint(secret), location
+        self.shares, self.share_set = shares, share_set
 
     def wrap(self, data: bytes, context: bytes) -> bytes:
         nonce = os.urandom(12)
@@ -92,10 +82,10 @@ class LocalKey:
         try:
             return self._box.decrypt(data[:12], data[12:], context)
         except (InvalidTag, ValueError):
-            raise wrong_key(self._key_id) from None
+            raise wrong_key(self.key_id) from None
 
     def __repr__(self) -> str:
-        return f"<master key {self._key_id}>"
+        return f"<master key {self.key_id}>"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a master key cannot be pickled or copied")
@@ -208,11 +198,7 @@ class _Share:
     def text(self) -> str:
         """The share as text, with check characters over all of it."""
         body = f"{self.key_id}-{self.needed}-{self.count}-{self.point}-{base32.encode(self.part)}"
-        return f"{SHARE_PREFIX}{body}-{_check_characters(body)}"
-
-
-def _check_characters(body: str) -> str:
-    return base32.encode(hashlib.sha256(b"shoal key share " + body.encode()).digest()[:5])
+        return f"{SHARE_PREFIX}{body}-{base32.encode(hashlib.sha256(b'shoal key share ' + body.encode()).digest()[:5])}"
 
 
 def _read_share(text: str) -> _Share:
@@ -392,7 +378,7 @@ def _value(coefficients: tuple[int, ...], point: int) -> int:
 
 def _weight(point: int, others: list[int], at: int) -> int:
     """Lagrange's weight of a point for the value at ``at``."""
-    return reduce(_times, (_times(other ^ at, _inverse(other ^ point)) for other in others), 1)
+    return reduce(_times, (x for other in others for x in (other ^ at, *[other ^ point] * 254)), 1)  # a^254 is the inverse of a
 
 
 def _times(a: int, b: int) -> int:
@@ -407,8 +393,3 @@ def _times(a: int, b: int) -> int:
         a = (a << 1) ^ (0x11B if a & 0x80 else 0)
         b >>= 1
     return product
-
-
-def _inverse(a: int) -> int:
-    """The inverse of a number other than 0: a^254."""
-    return reduce(_times, [a] * 254)

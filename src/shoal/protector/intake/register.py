@@ -286,7 +286,9 @@ def comparable(people: Sequence[Person], keys: Iterable[str] = (), *, month_firs
     """Records of people in one spelling, with these fields, or with every one that any of them has."""
     named = sorted(keys or {key for person in people for key in person})
     columns: dict[str, Any] = {key: [person.get(key) for person in people] for key in named}
-    return records_of(columns, {key: _field(key) for key in named}, month_first=month_first)
+    parts = {key: key.partition(":") for key in named}
+    fields = {key: Field(key, kind, rest if kind == "number" else "") for key, (kind, _, rest) in parts.items()}
+    return records_of(columns, fields, month_first=month_first)
 
 
 class Comparing:
@@ -326,8 +328,3 @@ class Comparing:
 
 def _days_first(people: Sequence[Person]) -> int:
     return days_before_months([person.get("birth") for person in people])
-
-
-def _field(key: str) -> Field:
-    kind, _, rest = key.partition(":")
-    return Field(key, kind, rest if kind == "number" else "")

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -102,17 +103,14 @@ def append(tx: Tx, time: float, events: Sequence[Mapping[str, Any]]) -> None:
 def events(tx: Tx, *, first: int = 1, actions: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
     """The events of the log, opened, in order, each with its number ``n``."""
     wanted = None if actions is None else set(actions)
-    for event in _all_events(tx, first):
+    kept = checkpoints.read(tx) if first <= tx.state.retired_seq else ()  # of those that left the database
+    stored = (
+        {"n": seq, **json.loads(tx.store.audit_box.open(sealed, _place(tx.store, seq), what="log event"))}
+        for seq, sealed, _ in _stored_events(tx, first)
+    )
+    for event in chain(kept, stored):
         if event["n"] >= first and (wanted is None or event["action"] in wanted):
             yield event
-
-
-def _all_events(tx: Tx, first: int) -> Iterator[dict[str, Any]]:
-    """Events from a number on, and perhaps earlier ones; of those that left the database, the ones that were kept."""
-    if first <= tx.state.retired_seq:
-        yield from checkpoints.read(tx)
-    for seq, sealed, _ in _stored_events(tx, first):
-        yield {"n": seq, **json.loads(tx.store.audit_box.open(sealed, _place(tx.store, seq), what="log event"))}
 
 
 def verify(tx: Tx, *, anchors: Sequence[Mapping[str, Any]] = (), acknowledged: int = 0) -> Verdict:
@@ -137,27 +135,16 @@ def verify(tx: Tx, *, anchors: Sequence[Mapping[str, Any]] = (), acknowledged: i
     signed = _check_checkpoints(tx, keys, hashes, roots, problems)
     for given in anchors:
         _check_outside(tx, keys, given, hashes, problems, roots)
-    accepted = tuple(_acceptances(tx)) if not problems else ()
+    times = [] if problems else [e for e in events(tx, actions=["anchor"]) if e["outcome"] == "done"]
+    accepted = tuple({k: v for k, v in e.items() if k not in ("action", "outcome", "detail")} for e in times)
     if len(accepted) > acknowledged:
+        known = accepted[-1].get("events_before")
+        lost = "an unknown number of" if known is None else str(max(0, known - accepted[-1]["events"]))
         problems.append(
             f"{len(accepted)} times a state was accepted in place of the one this machine knew, {acknowledged} are acknowledged; "
-            + _acceptance_words(accepted[-1])
+            f"the last on {accepted[-1]['time'][:10]} at event {accepted[-1]['events']}, with {lost} events lost."
         )
     return Verdict(not problems, max(hashes), signed, hashes[max(hashes)].hex(), tuple(problems), accepted, is_trial(tx))
-
-
-def _acceptances(tx: Tx) -> Iterator[dict[str, Any]]:
-    """Every acceptance of another state: when, by whom, generation and events then and before."""
-    for event in events(tx, actions=["anchor"]):
-        if event["outcome"] == "done":
-            yield {k: v for k, v in event.items() if k not in ("action", "outcome", "detail")}
-
-
-def _acceptance_words(acceptance: Mapping[str, Any]) -> str:
-    """An acceptance in words: how many events may be lost."""
-    before = acceptance.get("events_before")
-    lost = "an unknown number of" if before is None else str(max(0, before - acceptance["events"]))
-    return f"the last on {acceptance['time'][:10]} at event {acceptance['events']}, with {lost} events lost."
 
 
 def _check_chain(tx: Tx, problems: list[str]) -> dict[int, bytes]:

@@ -52,7 +52,7 @@ def set_up(tx: Tx, name: str, label: str) -> str:
     """The secret of a person as an address for her app, told once."""
     if tx.get(USAGE, _entry(name)) is not None:
         raise AccessError("this person has a second factor already.", hint="Two people enrol her again.", reason="factor")
-    secret = new_secret()
+    secret = os.urandom(SECRET_BYTES)
     tx.put(USAGE, _entry(name), {"secret": secret.hex(), "after": -1, "wrong": 0, "since": 0.0})
     return uri(secret, label=label)
 
@@ -84,10 +84,6 @@ def _entry(name: str) -> str:
 STEP = 30
 DIGITS = 6
 SECRET_BYTES = 20
-
-
-def new_secret() -> bytes:
-    return os.urandom(SECRET_BYTES)
 
 
 def counter(time: float) -> int:

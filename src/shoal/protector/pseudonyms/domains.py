@@ -63,11 +63,8 @@ class Renewal:
 
     def epoch(self, today: date) -> str:
         """The name of the period that ``today`` falls into."""
-        parts = []
-        if self.days:
-            parts.append(f"d{(today - date(1970, 1, 1)).days // self.days}")
-        if self.on:
-            parts.append(f"o{sum(_date(text) <= today for text in self.on)}")
+        parts = [f"d{(today - date(1970, 1, 1)).days // self.days}"] if self.days else []
+        parts += [f"o{sum(_date(text) <= today for text in self.on)}"] if self.on else []
         return ".".join(parts)
 
 

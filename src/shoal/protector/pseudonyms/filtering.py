@@ -48,7 +48,8 @@ class LogFilter:
         self._session = session
         self._domain = domain
         self._fields = [tuple(name.split(".")) for name in fields]
-        self._tokens = _field_pattern([path[-1] for path in self._fields])
+        last = "|".join(re.escape(path[-1]) for path in self._fields)  # fields with a text or a whole number
+        self._tokens = re.compile(rf'("(?:{last})"\s*:\s*)(?:"([^"]*)"|(0|[1-9][0-9]*)(?=\s*[,}}]))')
         known = next((d for d in session.domains() if d.name == domain), None)
         self._each = known is not None and (known.scope == "transaction" or bool(known.renewal.uses))
         self._known: dict[str, str | None] = {}
@@ -136,12 +137,6 @@ class LogFilter:
             self._known.update(zip(fresh, made, strict=True))
             self._written.update((one, json.dumps(new, ensure_ascii=False)) for one, new in zip(fresh, made, strict=True))
         return iter(())
-
-
-def _field_pattern(names: Sequence[str]) -> re.Pattern[str]:
-    """Finds fields of these names with a text or a whole number, in a line without a backslash."""
-    wanted = "|".join(re.escape(name) for name in names)
-    return re.compile(rf'("(?:{wanted})"\s*:\s*)(?:"([^"]*)"|(0|[1-9][0-9]*)(?=\s*[,}}]))')
 
 
 def arriving(read: Callable[[int], bytes], size: int = 1 << 20) -> Iterator[list[str]]:

@@ -11,6 +11,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,9 +169,7 @@ def translate_table(
 ) -> Replaced:
     """Replace pseudonyms of one domain by those of another in a table. Unknown ones become missing."""
 
-    def translated(texts: list[str]) -> list[str | None]:
-        return session.translate(texts, source=source, target=target, purpose=purpose)
-
+    translated = partial(session.translate, source=source, target=target, purpose=purpose)
     return replace_in_table(table, out, columns=columns, replace=translated)
 
 
@@ -265,17 +264,13 @@ class _Work:
         for batch in batches:
             table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
             for name in self.columns:
-                table = self._replaced(table, name)
+                text = canonical_text(table[name])
+                self.missing += text.null_count
+                table = table.set_column(table.column_names.index(name), name, self.replace(text))
             self.rows += table.num_rows
             if self.progress is not None and self.total:
                 self.progress(min(1.0, self.rows / self.total), "pseudonymising")
             yield from table.combine_chunks().to_batches()
-
-    def _replaced(self, table: Any, name: str) -> Any:
-        place = table.column_names.index(name)
-        text = canonical_text(table[name])
-        self.missing += text.null_count
-        return table.set_column(place, name, self.replace(text))
 
 
 def _require_new(path: Path, source: Any) -> None:

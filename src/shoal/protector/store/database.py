@@ -85,7 +85,7 @@ class Store:
             yield tx
             step("before-state")
             tx.state.generation += 1
-            self._write_state(connection, tx.state)
+            execute(connection, self.dialect, "UPDATE vault_state SET sealed = ? WHERE id = 1", self._seal_state(tx.state))
             if self.dialect != "sqlite":  # the tables written to are locked against changes only now
                 guard.require_own_tables(connection, self.dialect)
             guard.require_logged(connection, self.dialect, before, tx.state)
@@ -153,9 +153,6 @@ class Store:
 
     def _seal_state(self, value: State) -> bytes:
         return self.box.seal(value.to_bytes(), b"state" + self.bound)
-
-    def _write_state(self, connection: Connection, value: State) -> None:
-        execute(connection, self.dialect, "UPDATE vault_state SET sealed = ? WHERE id = 1", self._seal_state(value))
 
     def _advance(self, mark: Mark) -> None:
         with self._lock:

@@ -53,11 +53,6 @@ def buckets_for(slots: int) -> int:
     return -(-slots // FILL)
 
 
-def young_room(slots: int) -> int:
-    """The number of entries at which the young tier is merged into the old one."""
-    return max(_SMALLEST_YOUNG, slots // 8)
-
-
 class Index:
     """The index of one key version of a domain inside a transaction."""
 
@@ -103,7 +98,7 @@ class Index:
         """Add entries, all of them new; without any, the index only grows to the size of the domain."""
         order = np.argsort(tags)
         fresh = tags[order], slots[order].astype(np.uint32)
-        shelf, room = self._shelf, young_room(self._slots)
+        shelf, room = self._shelf, max(_SMALLEST_YOUNG, self._slots // 8)  # beyond, the young tier is merged into the old one
         wanted_old = buckets_for(self._slots) if self._slots > _SMALLEST_YOUNG else 0
         wanted_young = buckets_for(min(room, self._slots))
         if shelf.buckets[OLD] < wanted_old or shelf.counts[YOUNG] + len(tags) > room:
@@ -164,7 +159,7 @@ class Index:
         numbers = np.unique(bucket_of(wanted, total))
         if tier == OLD and (len(numbers) > total // 4 or self._tx.store.kept_index[0] == self._mark):
             return self._old()
-        return joined([self._open(tier, self._fetch(part)) for part in self._keys(tier, numbers)])
+        return concatenated([entries_of(self._open(tier, self._fetch(part))) for part in self._keys(tier, numbers)])
 
     def _all(self, tier: int) -> Entries:
         """Every entry of a tier as it is stored; a bucket that is missing or older than the vault's state is noticed."""
@@ -295,11 +290,6 @@ NOTHING: Entries = (np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint32))
 def bucket_of(tags: Tags, total: int) -> Numbers:
     """The bucket of each tag: equal shares of the range of tags, in order."""
     return (((tags >> np.uint64(32)) * np.uint64(total)) >> np.uint64(32)).astype(np.int64)
-
-
-def joined(parts: list[NDArray[Any]]) -> Entries:
-    """The entries of buckets, one after the other."""
-    return concatenated([entries_of(buckets) for buckets in parts])
 
 
 def entries_of(buckets: NDArray[Any]) -> Entries:

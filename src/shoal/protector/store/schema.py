@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import BigInteger, Column, Connection, Integer, LargeBinary, MetaData, SmallInteger, String, Table
 
 from shoal.errors import UsageError
@@ -10,58 +12,37 @@ metadata = MetaData()
 
 _Id = BigInteger().with_variant(Integer, "sqlite")  # an integer primary key of SQLite is its row number
 
-meta = Table("vault_meta", metadata, Column("name", String(40), primary_key=True), Column("value", LargeBinary, nullable=False))
+
+def _number(name: str, kind: Any = _Id) -> Column[int]:
+    return Column(name, kind, primary_key=True, autoincrement=False)
+
+
+def _bytes(name: str, length: int | None = None) -> Column[bytes]:
+    return Column(name, LargeBinary(length), nullable=False)
+
+
+meta = Table("vault_meta", metadata, Column("name", String(40), primary_key=True), _bytes("value"))
 """Vault id, format, public signing keys, the wrapped root key and the id of the master key that wraps it."""
 
-state = Table(
-    "vault_state",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("sealed", LargeBinary, nullable=False),
-)
+state = Table("vault_state", metadata, _number("id", Integer), _bytes("sealed"))
 """One row: the sealed :class:`shoal.protector.store.state.State`. Every writer locks it first."""
 
 objects = Table(
-    "vault_objects",
-    metadata,
-    Column("tag", LargeBinary(16), primary_key=True),
-    Column("kind", SmallInteger, nullable=False, index=True),
-    Column("sealed", LargeBinary, nullable=False),
-)
+    "vault_objects", metadata, Column("tag", LargeBinary(16), primary_key=True),
+    Column("kind", SmallInteger, nullable=False, index=True), _bytes("sealed"),
+)  # fmt: skip
 """Domains, domain keys, actors, tokens, requests, limits: sealed JSON under a keyed tag of its name."""
 
-entries = Table(
-    "vault_entries",
-    metadata,
-    Column("id", _Id, primary_key=True, autoincrement=False),
-    Column("sealed", LargeBinary, nullable=False),
-)
+entries = Table("vault_entries", metadata, _number("id"), _bytes("sealed"))
 """Sealed pages of identity records. ``id`` is domain number * 2^40 + page; see :mod:`shoal.protector.store.pages`."""
 
-index = Table(
-    "vault_index",
-    metadata,
-    Column("id", _Id, primary_key=True, autoincrement=False),
-    Column("sealed", LargeBinary, nullable=False),
-)
+index = Table("vault_index", metadata, _number("id"), _bytes("sealed"))
 """Sealed buckets that lead from lookup tags to slots; see :mod:`shoal.protector.store.index`."""
 
-audit = Table(
-    "vault_audit",
-    metadata,
-    Column("seq", _Id, primary_key=True, autoincrement=False),
-    Column("sealed", LargeBinary, nullable=False),
-    Column("hash", LargeBinary(32), nullable=False),
-)
+audit = Table("vault_audit", metadata, _number("seq"), _bytes("sealed"), _bytes("hash", 32))
 """The log: hash_i = SHA-256(hash_(i-1), i, sealed_i)."""
 
-checkpoints = Table(
-    "vault_checkpoints",
-    metadata,
-    Column("seq", _Id, primary_key=True, autoincrement=False),
-    Column("body", LargeBinary, nullable=False),
-    Column("signature", LargeBinary(64), nullable=False),
-)
+checkpoints = Table("vault_checkpoints", metadata, _number("seq"), _bytes("body"), _bytes("signature", 64))
 """Ed25519 signatures over the head of the log."""
 
 PARTED = ("vault_entries", "vault_index")
