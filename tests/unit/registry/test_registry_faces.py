@@ -254,7 +254,7 @@ def test_a_token_never_goes_over_the_net_in_the_clear(monkeypatch):
 
     monkeypatch.setenv("SHOAL_REGISTRY_TOKEN", "secret")
     with pytest.raises(UsageError, match="clear"):
-        Remote("http://registry.example.org").submit(make(AGES))
+        Remote("http://registry.example.org").submit_many([make(AGES)])
     for wrong in ("ftp://x", "http://", "https://user:word@host", "https://host?x=1"):
         with pytest.raises(UsageError, match="address"):
             Remote(wrong)

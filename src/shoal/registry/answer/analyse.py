@@ -19,6 +19,7 @@ from shoal.registry.answer.estimate import most_alone
 from shoal.registry.records.summary import GROUP_SIZES, LARGER, LEVEL, Summary
 
 ASSUMPTION = "The group is drawn at random from the population; people who answer are not always."
+MARGINS = "No record of the attributes together was found; the value assumes independence."
 AVERAGE = "This is an average over people: somebody with a rare answer is far likelier to be alone."
 
 
@@ -160,8 +161,7 @@ def expected_crowd(summary: Summary, group_size: int, *, sampled: bool = False) 
     high = 1 + (k - 1) * min(1.0, most + error)
     level, notes = _sure(summary, sampled=sampled)
     grade: Grade = "B" if k <= n else "C"
-    if k > n:
-        notes = (*notes, LARGER)
+    notes = (*notes, LARGER) if k > n else notes
     return Estimate(1 + (k - 1) * value, low, high, level=level, method="1 + (k − 1) S_2", grade=grade, notes=notes)
 
 
@@ -206,15 +206,9 @@ def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
     spread = max(s3 - s2**2, 1e-12 * s2**2)
     scale, shape = spread / s2, s2**2 / spread
     guess = math.exp(-shape * math.log1p((k - 1) * scale))
-    return Estimate(
-        min(max(guess, low), high),
-        low,
-        high,
-        level=max(0.0, 1 - sum(1 - m.level for m in margins)),
-        method="margins only: independence, with bounds for any dependence",
-        grade="C",
-        notes=(ASSUMPTION, "No record of the attributes together was found; the value assumes independence."),
-    )
+    level, notes = max(0.0, 1 - sum(1 - m.level for m in margins)), (ASSUMPTION, MARGINS)
+    method = "margins only: independence, with bounds for any dependence"
+    return Estimate(min(max(guess, low), high), low, high, level=level, method=method, grade="C", notes=notes)
 
 
 def one_person(shares: float | Sequence[float], group_size: int) -> dict[str, float]:
@@ -234,13 +228,9 @@ def one_person(shares: float | Sequence[float], group_size: int) -> dict[str, fl
     if not each or not all(0 < s <= 1 for s in each):
         raise UsageError("the share of people with your answer lies between 0 and 1.", hint="Pass 0.01 for one in a hundred.")
     share, most, least = math.prod(each), min(each), max(0.0, sum(each) - (len(each) - 1))
-    return {
-        "share": share,
-        "alone": (1 - share) ** (k - 1),
-        "alone_at_least": (1 - most) ** (k - 1),
-        "alone_at_most": (1 - least) ** (k - 1),
-        "alike": 1 + (k - 1) * share,
-    }
+    names, shares_of = ("alone", "alone_at_least", "alone_at_most"), (share, most, least)
+    alone = {name: (1 - p) ** (k - 1) for name, p in zip(names, shares_of, strict=True)}
+    return {"share": share, **alone, "alike": 1 + (k - 1) * share}
 
 
 def smallest_group(share: Estimate, group_size: int) -> tuple[int, str]:

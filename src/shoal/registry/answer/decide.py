@@ -10,7 +10,7 @@ answer is "not known", and which record would tell.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations, product
 from math import prod
 from typing import Any, Literal
@@ -124,16 +124,11 @@ class Decision:
             "population": str(self.population),
             "group_size": self.group_size,
             "target": self.target,
-            "reached": self.reached,
-            "verdict": self.verdict,
-            "evidence": self.evidence,
-            "sentence": self.sentence,
-            "how_many": self.how_many,
-            "enough": self.enough,
+            **{name: getattr(self, name) for name in ("reached", "verdict", "evidence", "sentence", "how_many", "enough")},
             "sets": [{"codes": list(codes), "unique": share.to_json()} for codes, share in self.sets],
             "before": self.before.to_json(),
             "after": self.after.to_json() if self.after else None,
-            "advice": [{"asked": x.asked, "advice": x.advice, "code": x.code, "reason": x.reason} for x in self.lines],
+            "advice": [asdict(line) for line in self.lines],
             "log": list(self.log),
             "letter": self.letter,
         }
@@ -151,7 +146,9 @@ def decide(
         raise UsageError("the target is a share between 0 and 1.", hint="Pass 0.05 for five in a hundred.")
     people = population if isinstance(population, Population) else population_of(registry.source, population)
     wanted = canonical(codes_of(registry.source, codes, people))
-    search = _Search(registry, people, group_size, target, _own_levels(registry, people))
+    codings = (coding for p in (people, *people.parents()) for coding in registry.source.codings(str(p)))
+    own = frozenset(code for coding in codings for code in coding if code.startswith("x/"))  # the only levels of own codes
+    search = _Search(registry, people, group_size, target, own)
     asked = registry.query(wanted, people)
     if not asked.records:
         raise UsageError(
@@ -261,12 +258,6 @@ def share_words(share: Estimate) -> str:
     if share.high >= 1:
         return f"at least {as_percent(share.low)}"
     return f"between {as_percent(share.low)} and {as_percent(share.high)}"
-
-
-def _own_levels(registry: Registry, people: Population) -> frozenset[str]:
-    """Own codes that the registry knows about these people or about wider populations: only those are levels to choose from."""
-    known = (registry.source.codings(str(p)) for p in (people, *people.parents()))
-    return frozenset(code for codings in known for codes in codings for code in codes if code.startswith("x/"))
 
 
 def _people(share: float, group_size: int) -> str:

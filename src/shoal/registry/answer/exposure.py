@@ -259,10 +259,8 @@ def _coarser(code: str, shares: dict[str, float] | None, answer: str) -> list[tu
         return []
     if code in AGES:
         age = _first(answer)
-        wanted = [(w, age // w * w) for w in _BANDS if w > AGES[code]]
-        return [
-            _join_answers(f"{low}-{low + w - 1}", [a for a in shares if low <= _first(a) < low + w], shares) for w, low in wanted
-        ]
+        bands = [range(age // w * w, age // w * w + w) for w in _BANDS if w > AGES[code]]
+        return [_join_answers(f"{b[0]}-{b[-1]}", [a for a in shares if _first(a) in b], shares) for b in bands]
     if code.startswith("postcode/"):
         starts = [answer[: len(answer) - cut] for cut in (1, 2) if len(answer) > cut]
         return [_join_answers(f"{start}…", [a for a in shares if a.startswith(start)], shares) for start in starts]

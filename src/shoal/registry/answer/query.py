@@ -178,10 +178,8 @@ class Registry:
         against = self._against(records, view)
         notes += self._doubts(records, against, view)
         shared = {r.holder for r in records[:5] if self._kept.namesakes(r.holder, r.key)}
-        notes += [
-            f"More than one key publishes under the name {name}, or one that looks like it: compare the fingerprints."
-            for name in sorted(shared)
-        ]
+        twice = "More than one key publishes under the name {}, or one that looks like it: compare the fingerprints."
+        notes += map(twice.format, sorted(shared))
         doubted = tuple({other.id: other for _, other, _ in against}.values())
         siblings = cache(lambda: self._siblings(answer, view))
         return replace(answer, dispute=quarrel, notes=tuple(notes), siblings=siblings, doubted=doubted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal import stores
 from shoal.stores import Schema, Versions, sa
@@ -22,19 +22,33 @@ writing = functools.partial(stores.writing, lock=_LOCK)
 
 METADATA = sa.MetaData()
 VERSIONS = sa.Table("registry_version", METADATA, sa.Column("version", sa.Integer, primary_key=True, autoincrement=False))
+
+
+def _texts(length: int, *names: str) -> list[sa.Column[Any]]:
+    """Columns of texts up to a length, which always have a value."""
+    return [sa.Column(name, sa.String(length), nullable=False) for name in names]
+
+
+def _key(name: str, kind: Any) -> sa.Column[Any]:
+    return sa.Column(name, kind, primary_key=True, autoincrement=False)
+
+
+def _required(name: str, kind: Any) -> sa.Column[Any]:
+    return sa.Column(name, kind, nullable=False)
+
+
 RECORDS = sa.Table(
     "registry_records",
     METADATA,
     sa.Column("id", sa.String(64), primary_key=True),
-    sa.Column("codes", sa.String(1000), nullable=False),
-    sa.Column("population", sa.String(600), nullable=False),
-    sa.Column("area", sa.String(600), nullable=False),
-    sa.Column("holder", sa.String(200), nullable=False),  # the name as it looks; the body has it as it is written
-    sa.Column("key", sa.String(64), nullable=False),
-    sa.Column("version", sa.Integer, nullable=False),
-    sa.Column("status", sa.String(12), nullable=False),
-    sa.Column("kappa", sa.Float, nullable=False),
-    sa.Column("body", sa.Text, nullable=False),
+    *_texts(1000, "codes"),
+    *_texts(600, "population", "area"),
+    *_texts(200, "holder"),  # the name as it looks; the body has it as it is written
+    *_texts(64, "key"),
+    _required("version", sa.Integer),
+    *_texts(12, "status"),
+    _required("kappa", sa.Float),
+    _required("body", sa.Text),
     sa.UniqueConstraint("codes", "population", "key", "version", name="registry_one_version"),
     sa.Index("registry_topic", "codes", "population", "status"),
     sa.Index("registry_population", "population", "status", "codes"),
@@ -46,20 +60,13 @@ STATEMENTS = sa.Table(
     "registry_statements",
     METADATA,
     sa.Column("key", sa.String(64), primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("kind", sa.String(20), nullable=False),
+    _key("number", sa.Integer),
+    *_texts(20, "kind"),
     sa.Column("subject", sa.String(64), nullable=False, index=True),
-    sa.Column("body", sa.Text, nullable=False),
+    _required("body", sa.Text),
 )
-LOG = sa.Table(
-    "registry_log",
-    METADATA,
-    sa.Column("line", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=False),
-    sa.Column("kind", sa.String(20), nullable=False),
-    sa.Column("subject", sa.String(64), nullable=False),
-    sa.Column("digest", sa.String(64), nullable=False),
-    sa.Column("hash", sa.String(64), nullable=False),
-)
+_LINE = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+LOG = sa.Table("registry_log", METADATA, _key("line", _LINE), *_texts(20, "kind"), *_texts(64, "subject", "digest", "hash"))
 TOKENS = sa.Table(
     "registry_tokens",
     METADATA,
@@ -78,13 +85,13 @@ NOTICES = sa.Table(
     "registry_notices",
     METADATA,
     sa.Column("id", sa.String(64), primary_key=True),
-    sa.Column("kind", sa.String(12), nullable=False),
-    sa.Column("title", sa.String(200), nullable=False),  # as it looks
-    sa.Column("population", sa.String(600), nullable=False),
-    sa.Column("key", sa.String(64), nullable=False),
-    sa.Column("version", sa.Integer, nullable=False),
-    sa.Column("status", sa.String(12), nullable=False),
-    sa.Column("body", sa.Text, nullable=False),
+    *_texts(12, "kind"),
+    *_texts(200, "title"),  # as it looks
+    *_texts(600, "population"),
+    *_texts(64, "key"),
+    _required("version", sa.Integer),
+    *_texts(12, "status"),
+    _required("body", sa.Text),
     sa.UniqueConstraint("kind", "title", "population", "key", "version", name="registry_one_notice"),
     sa.Index("registry_notice_place", "status", "population"),
 )

@@ -292,12 +292,8 @@ class Mirror:
             raise TamperError("the index names other holders than the records do.", hint="Mirror the registry again.")
         if set(replay.catalogue) != catalogue.ids or len(catalogue.every) != len({n.id for n in catalogue.every}):
             raise TamperError("the catalogue names other notices than the log leaves.", hint="Mirror the registry again.")
-        return {
-            "lines": replay.head[0],
-            "records": len(listed),
-            "statements": replay.statements,
-            "notices": len(catalogue.ids),
-        }
+        counted = {"lines": replay.head[0], "records": len(listed), "statements": replay.statements}
+        return {**counted, "notices": len(catalogue.ids)}
 
 
 class MirroredNotices:

@@ -101,14 +101,10 @@ class Remote:
             raise UsageError(f"publishing over HTTP needs a token in {TOKEN_ENV}.", hint="Ask the operator of the registry.")
         return token
 
-    def submit(self, record: Record) -> Record:
-        """Publish a signed record."""
-        self.call("/records", record.to_json())
-        return record
-
-    def submit_many(self, records: Sequence[Record]) -> list[Record]:
+    def submit_many(self, records: Sequence[Record]) -> None:
         """Publish signed records one after the other; a service takes each for itself."""
-        return [self.submit(record) for record in records]
+        for record in records:
+            self.call("/records", record.to_json())
 
     def check_name(self, holder: str, key: str) -> None:
         """The service asks this itself when a record comes."""

@@ -107,7 +107,8 @@ def related(one: Population, other: Population) -> bool:
 def refuse(population: Population, people: int, published: Sequence[Known]) -> None:
     """Raise where a record about ``population`` could be differenced with the published ones of the same quasi-identifier."""
     for other, size in published:
-        least = _least_difference(population, other)
+        nested = _within(population, other) or _within(other, population)  # periods do not matter
+        least = MIN_CHANGE if same_people(population, other) else MIN_POPULATION if nested else 0
         if abs(size - people) < least:
             raise RequirementError(
                 f"population '{other}' was published and differs by fewer than {least:,} people.",
@@ -126,13 +127,6 @@ def _refuse_rest(whole: Population, size: int, parts: Sequence[int]) -> None:
             f"'{whole}' without its {len(parts)} published parts would leave fewer than {MIN_POPULATION:,} people.",
             hint="Leave out one of the parts, or join the smallest part with another: the rest could be computed.",
         )
-
-
-def _least_difference(one: Population, other: Population) -> int:
-    """People by which two populations must differ; 0 where neither lies within the other. Periods do not matter."""
-    if same_people(one, other):
-        return MIN_CHANGE
-    return MIN_POPULATION if _within(one, other) or _within(other, one) else 0
 
 
 def _within(inner: Population, outer: Population) -> bool:

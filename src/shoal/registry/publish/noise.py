@@ -83,10 +83,8 @@ def noisy_summary(counts: npt.ArrayLike | Sizes, cells: int, epsilon: float, *, 
     bound = min(1.0, max(largest[1], 1 / cells))
     clipped = np.minimum(p, bound)
     sums = [draw(float((copies * clipped**r).sum()), r * bound ** (r - 1) / (people + 1), eps / 25) for r in _ORDERS]
-    unique = [
-        draw(float((copies * alone(p, k)).sum()), (1 + (1 - 2 / k) ** (k - 2)) / (people + 1), eps / (2 * len(GROUP_SIZES)))
-        for k in GROUP_SIZES
-    ]
+    moves, part = {k: (1 + (1 - 2 / k) ** (k - 2)) / (people + 1) for k in GROUP_SIZES}, eps / (2 * len(GROUP_SIZES))
+    unique = [draw(float((copies * alone(p, k)).sum()), moves[k], part) for k in GROUP_SIZES]
     open_by = max((high - low) / 2 for low, high in unique)
     if open_by > _MOST_OPEN:
         raise RequirementError(

@@ -53,13 +53,8 @@ def fill_built_in(store: Store, so_far: dict[str, Any]) -> dict[str, Any]:
     """Copy the records of real places that come with Shoal into a store, beside what was published so far."""
     records = list(BuiltIn().every())
     store.submit_many(records)
-    return {
-        "records": so_far["records"] + len(records),
-        "populations": so_far["populations"] + len({r.population for r in records}),
-        "left_out": so_far["left_out"],
-        "source": f"public population tables and {so_far['source']}",
-        "key": so_far["key"],
-    }
+    more = {"records": so_far["records"] + len(records), "source": f"public population tables and {so_far['source']}"}
+    return {**so_far, **more, "populations": so_far["populations"] + len({r.population for r in records})}
 
 
 def bands(counts: np.ndarray[Any, Any], width: int) -> list[int]:

@@ -46,7 +46,7 @@ class Population:
         country = canonical_name(parts[0], "place")
         if len(country) == 2 and country.isascii():
             country = _COUNTRIES.get(country.upper(), country.upper())
-        home = home_script(country)
+        home = _HOME.get(country.upper(), "")  # the script of its places, other than Latin; none where its letters cannot mislead
         names = [country, *(canonical_name(part, "place", home=home) for part in parts[1:])]
         if not _PERIOD.match(self.period):
             raise UsageError("the period of the population is not well formed.", hint=_HINT)
@@ -204,11 +204,6 @@ _HOME = {
 """Countries whose places are written in letters that may look like Latin ones."""
 _CODE = 2
 """So many letters pass for a code in any country."""
-
-
-def home_script(country: str) -> str:
-    """The script, other than Latin, in which the places of a country are written; empty where its letters cannot mislead."""
-    return _HOME.get(country.upper(), "")
 
 
 @lru_cache(maxsize=50_000)

@@ -38,14 +38,7 @@ class Statement(Signed):
     OF: ClassVar[str] = "statement"
 
     def content(self) -> dict[str, Any]:
-        return {
-            "format": STATEMENT,
-            "kind": self.kind,
-            "subject": self.subject,
-            "key": self.key,
-            "date": self.date,
-            "number": self.number,
-        }
+        return {"format": STATEMENT, **{n: getattr(self, n) for n in ("kind", "subject", "key", "date", "number")}}
 
     def verify(self) -> Self:
         """The statement itself when it is well formed and its signature fits."""
