@@ -14,13 +14,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from shoal.errors import UsageError
 from shoal.model.display import written
-from shoal.model.estimate import Estimate
+from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.distribution import LARGEST_GROUP, Distribution, Floats, fraction, whole
 from shoal.prediction.group import moments as _moments
 
@@ -124,19 +125,11 @@ def _exact(values: Any, width: float, k: int, origin: float) -> Estimate:
 
 def _beside(estimate: Estimate, exact: Estimate) -> Estimate:
     """An expansion in an interval that holds the exact value; C outside its own validity, or more than 5 % off."""
-    notes, off = estimate.notes, abs(estimate.value - exact.value) > 0.05 * max(exact.value, 1e-300)
-    if off:
-        notes = (*notes, f"{written(exact.value)} is the exact value: this expansion is more than 5 % off")
-    return Estimate(
-        estimate.value,
-        min(estimate.value, exact.low),
-        max(estimate.value, exact.high),
-        level=1.0,
-        method=estimate.method,
-        grade="C" if off or estimate.grade == "C" else "B",
-        notes=notes,
-        details=estimate.details,
-    )
+    off = abs(estimate.value - exact.value) > 0.05 * max(exact.value, 1e-300)
+    notes = (f"{written(exact.value)} is the exact value: this expansion is more than 5 % off",) if off else ()
+    low, high = min(estimate.value, exact.low), max(estimate.value, exact.high)
+    grade: Grade = "C" if off or estimate.grade == "C" else "B"
+    return replace(estimate, low=low, high=high, level=1.0, grade=grade, notes=(*estimate.notes, *notes))
 
 
 def width_for(values: Any, group_size: int, target: float, *, origin: float = 0.0, relative: float = 1e-6) -> tuple[float, float]:
@@ -378,11 +371,6 @@ def integral_form(law: Any, step: float, k: int, f2: float) -> Estimate:
     fine = step * step * f2 * f2 < 0.01
     error = value * 0.02 if fine else float(k)
     notes = () if fine else ("the intervals are wide against the spread",)
-    return Estimate(
-        value,
-        max(0.0, value - error),
-        min(float(k), value + error),
-        method="k ∫ f (1 - width f)^(k-1)",
-        grade="B" if fine else "C",
-        notes=notes,
-    )
+    grade: Grade = "B" if fine else "C"
+    ends = max(0.0, value - error), min(float(k), value + error)
+    return Estimate(value, *ends, method="k ∫ f (1 - width f)^(k-1)", grade=grade, notes=notes)

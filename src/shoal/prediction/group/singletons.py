@@ -116,17 +116,9 @@ class Singletons:
         """
         j, k, d = whole(size, what="size"), self.group_size, self.distribution
         cells = expected_cells(d, k, j)
-        people = j * cells
-        share = people / k if k else 0.0
+        details = {"people": j * cells, "cells": cells, "share_of_cells": cells / d.cells}
         notes = ("nobody is in a group of none",) if j == 0 else ()
-        return Estimate.exact(
-            share,
-            method="C(k-1,j-1) sum p^j (1-p)^(k-j)",
-            notes=notes,
-            people=people,
-            cells=cells,
-            share_of_cells=cells / d.cells,
-        )
+        return Estimate.exact(j * cells / k if k else 0.0, method="C(k-1,j-1) sum p^j (1-p)^(k-j)", notes=notes, **details)
 
     def to_json(self) -> dict[str, Any]:
         """The mean with its keys; variance, share and the chance of nobody beside them."""

@@ -58,8 +58,7 @@ def _unique_moments(x: Floats) -> tuple[Floats, Floats]:
 
 
 def _unique_ratio(x: Floats, turn: Complex) -> Complex:
-    q: Floats = x / (1.0 + x)
-    out: Complex = 1.0 + q * turn
+    out: Complex = 1.0 + x / (1.0 + x) * turn
     return out
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.model.display import written
-from shoal.model.estimate import Estimate
+from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.attributes.correlation import frechet_bounds
 from shoal.prediction.distribution import Distribution, as_distribution, fraction, log_uniform, whole
 from shoal.prediction.group import tilt as _tilt
@@ -59,7 +59,7 @@ def uniqueness(p: Any, group_size: int, *, method: Method = "auto", normalize: b
         return Estimate.exact(0.0, method="more people than cells", log_value=-math.inf)
     if method in _NAMED:
         return _approximate(d, k, method)
-    if _is_uniform(d):
+    if d.p.size == 1 or d.p.max() == d.p.min():
         return _exact(log_uniform(k, d.cells if d.occupied == d.cells else d.occupied), "product of (1 - i/N)")
     if k == d.occupied:
         log_value = math.lgamma(k + 1) + d.total(np.log(d.p))
@@ -95,10 +95,6 @@ def recursion(p: Any, group_size: int) -> np.ndarray[Any, np.dtype[np.float64]]:
             buffer *= b[:-1]
             b[1:] += buffer
     return b
-
-
-def _is_uniform(d: Distribution) -> bool:
-    return d.p.size == 1 or bool(d.p.max() == d.p.min())
 
 
 def _exact(log_value: float, method: str) -> Estimate:
@@ -142,18 +138,13 @@ def _approximate(d: Distribution, k: int, method: str) -> Estimate:
 
 
 def _around(log_value: float, relative: float, method: str, fine: bool, notes: tuple[str, ...]) -> Estimate:
-    value = min(1.0, math.exp(log_value))
-    return Estimate(
-        value,
-        value * (1 - relative),
-        min(1.0, value * (1 + relative)),
-        method=method,
-        grade="B" if fine else "C",
-        log_value=min(0.0, log_value),
-        notes=notes,
-    )
+    value, grade = min(1.0, math.exp(log_value)), _GRADES[fine]
+    ends = value * (1 - relative), min(1.0, value * (1 + relative))
+    return Estimate(value, *ends, method=method, grade=grade, log_value=min(0.0, log_value), notes=notes)
 
 
+_GRADES: dict[bool, Grade] = {True: "B", False: "C"}
+"""Of an approximation: B within its limits."""
 _NAMED = ("saddlepoint", "poisson", "kappa", "kappa-limit", "chi", "collisions")
 
 
@@ -181,15 +172,12 @@ def degradation(population: float, shares: Sequence[float]) -> Degradation:
     low, high = frechet_bounds(shares)
     chain = population * np.cumprod(np.asarray(list(shares), dtype=np.float64))
     value = float(chain[-1])
-    crowd = Estimate(
-        value,
-        min(value, low * population),
-        max(value, high * population),
-        level=1.0,
-        method="product of shares (independence); range by Fréchet",
-        grade="B" if len(shares) > 1 else "A",
-        notes=("the product assumes independent answers; the range holds for every dependence",) if len(shares) > 1 else (),
+    ends, method = (
+        (min(value, low * population), max(value, high * population)),
+        "product of shares (independence); range by Fréchet",
     )
+    notes = ("the product assumes independent answers; the range holds for every dependence",) if len(shares) > 1 else ()
+    crowd = Estimate(value, *ends, level=1.0, method=method, grade="B" if notes else "A", notes=notes)
     return Degradation(float(population), tuple(float(s) for s in shares), tuple(chain.tolist()), crowd)
 
 
@@ -243,13 +231,5 @@ def compare_to_best(log_value: float, method: str, best: Estimate, *, notes: tup
     close = log_value == known or abs(log_value - known) <= math.log1p(CLOSE)
     if not close:
         notes = (*notes, f"{written(best.value)} is the better answer ({best.method}): this approximation is more than 5 % off")
-    return Estimate(
-        value,
-        min(value, best.low),
-        max(value, best.high),
-        level=1.0,
-        method=method,
-        grade="B" if close and not notes else "C",
-        log_value=log_value,
-        notes=notes,
-    )
+    ends, grade = (min(value, best.low), max(value, best.high)), _GRADES[close and not notes]
+    return Estimate(value, *ends, level=1.0, method=method, grade=grade, log_value=log_value, notes=notes)

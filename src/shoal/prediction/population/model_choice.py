@@ -82,9 +82,8 @@ def choose(s: Sample, model: str = "auto", *, seed: int = 0) -> Fit:
         raise UsageError(f"the model '{model}' cannot be fitted here: {refused[model]}.", hint="Leave the choice to 'auto'.")
     wanted = [name for name in MODELS if name not in refused and model in ("auto", AVERAGE, name)]
     fits = [[_fit(s.without(h), name, seed) for name in wanted] for h in held]
-    shares = np.concatenate(
-        [np.stack([m.share(s.codes[h > 0]) for m in part]) for part, h in zip(fits, held, strict=True)], axis=1
-    )
+    each = [np.stack([m.share(s.codes[h > 0]) for m in part]) for part, h in zip(fits, held, strict=True)]
+    shares = np.concatenate(each, axis=1)
     people = np.concatenate([h[h > 0] for h in held])
     weights = stacked(shares, people)
     parts = [Shares.of(models.average(part, weights), s, np.random.default_rng(seed)) for part in fits]
@@ -93,10 +92,8 @@ def choose(s: Sample, model: str = "auto", *, seed: int = 0) -> Fit:
     whole = models.average([_fit(s, name, seed) for name in wanted], weights)
     every = Shares.of(whole, s, np.random.default_rng(seed))
     scores = dict(zip(wanted, (np.log(shares) @ people / s.people).tolist(), strict=True))
-    name = wanted[0]
-    if len(wanted) > 1:
-        name = AVERAGE
-        scores |= {name: float(np.log(weights @ shares) @ people / s.people)}
+    name = AVERAGE if len(wanted) > 1 else wanted[0]
+    scores |= {name: float(np.log(weights @ shares) @ people / s.people)} if len(wanted) > 1 else {}
     used = {name: float(w) for name, w in zip(wanted, weights, strict=True) if w > 0}
     return Fit(name, s.people * every.observed, left_out, shape, bounds, scores, refused, used, every, whole)
 

@@ -190,20 +190,11 @@ def assembled_risk(s: Sample, fit: Fit, *, limits: bool = True) -> PopulationRis
     firm = not limits or (grade_of(s, fit) == "B" and more <= SLIGHT)
     wider = [replace(e, high=e.high + more * n) for e, n in ((tau, s.people), (right, s.people), (whole, s.population))]
     (tau, right, whole), refuted = _without_contradiction(s, firm, refuted, *wider)
-    widest = fit.shape_range[0]  # how far the model is off is itself uncertain, and so is whether a record counts in its own fit
-    few = np.minimum(totals.scaled(s, widest, fit.left_out, -1), mean)
-    many = np.maximum(totals.scaled(s, widest, fit.kept, 1), mean)
-    low = crowd.crowd_range(widest, few, f, rate, LEVEL)[0]
-    high = crowd.crowd_range(widest, many, f, rate, LEVEL)[1]
-    unknown = rare(s) | (right.grade == "C")  # of a value that one person has, no model tells how common it is
-    low = np.where(unknown, f, low)
-    high = np.where(unknown, np.maximum(high, _largest_crowds(s)), high)
+    low, high = _crowd_ends(s, fit, totals, mean, known=right.grade != "C")
     back = np.empty_like(s.order)
     back[s.order] = np.arange(s.order.size)
     return PopulationRisk(
-        fit.model,
-        s.people,
-        s.population,
+        *(fit.model, s.people, s.population),
         sizes=f[back],
         risk=risk[back],
         unique=unique[back],
@@ -222,12 +213,19 @@ def assembled_risk(s: Sample, fit: Fit, *, limits: bool = True) -> PopulationRis
     )
 
 
-def _largest_crowds(s: Sample) -> Floats:
-    """The largest class of the population of which a sample plausibly shows so few people, without a model."""
+def _crowd_ends(s: Sample, fit: Fit, totals: Totals, mean: Floats, *, known: bool) -> tuple[Floats, Floats]:
+    """The range of the crowds. Of a value that one person has, no model tells how common it is: then, and if the model is not
+    ``known`` to fit, it reaches to the largest class of which a sample plausibly shows so few people."""
+    widest = fit.shape_range[0]  # how far the model is off is itself uncertain, and so is whether a record counts in its own fit
+    few = np.minimum(totals.scaled(s, widest, fit.left_out, -1), mean)
+    many = np.maximum(totals.scaled(s, widest, fit.kept, 1), mean)
+    low = crowd.crowd_range(widest, few, s.sizes, s.rates, LEVEL)[0]
+    high = crowd.crowd_range(widest, many, s.sizes, s.rates, LEVEL)[1]
     sizes, place = np.unique(s.sizes, return_inverse=True)
     limits = np.array([poisson_limits(int(f), (1 - LEVEL) / 2)[1] / s.rates.min() for f in sizes])
-    out: Floats = np.minimum(np.ceil(limits), s.population - s.people + sizes)[place]
-    return out
+    largest = np.minimum(np.ceil(limits), s.population - s.people + sizes)[place]
+    unknown = rare(s) | (not known)
+    return np.where(unknown, s.sizes, low), np.where(unknown, np.maximum(high, largest), high)
 
 
 def _without_contradiction(s: Sample, firm: bool, refuted: str, *found: Estimate) -> tuple[tuple[Estimate, ...], str]:

@@ -120,18 +120,9 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
     uniques = {m.name: m.uniques for m in fits}
     chosen, rule = dankar(uniques.get, rate, n1)
     fits = tuple(_no_second_opinion(m) for m in fits)
-    return PopulationEstimate(
-        n,
-        total,
-        data.classes,
-        n1,
-        match_probability(n1, n2, rate, n3=n3) if n1 else None,
-        _range_of(fits, chosen, rule, uniques_range(data)),
-        n1 / n,
-        sample_unique_risk(rate),
-        fits,
-        (ONE_BY_ONE, *(() if n1 else (NOT_DEFINED,))),
-    )
+    match = match_probability(n1, n2, rate, n3=n3) if n1 else None
+    unique, notes = _range_of(fits, chosen, rule, uniques_range(data)), (ONE_BY_ONE, *(() if n1 else (NOT_DEFINED,)))
+    return PopulationEstimate(n, total, data.classes, n1, match, unique, n1 / n, sample_unique_risk(rate), fits, notes)
 
 
 def sampled_classes(classes: Any, population_size: int) -> models.SampledClasses:
@@ -245,15 +236,9 @@ def _range_of(fits: tuple[ModelEstimate, ...], chosen: float | None, rule: str, 
     if not bounds[0] <= chosen <= bounds[1]:
         notes.append("the value lies outside what the sample leaves plausible")
     notes += [f"{m.name} failed: {m.failed}" for m in fits if not m.ok]
-    return Estimate(
-        chosen,
-        low,
-        high,
-        method=f"Dankar's rule ({rule})",
-        grade="B" if 0 < high <= 2 * low else "C",
-        notes=tuple(notes),
-        details={"spread": [min(values), max(values)]},
-    )
+    grade, details = "B" if 0 < high <= 2 * low else "C", {"spread": [min(values), max(values)]}
+    method = f"Dankar's rule ({rule})"
+    return Estimate(chosen, low, high, method=method, grade=cast(Grade, grade), notes=tuple(notes), details=details)
 
 
 def _frequencies(classes: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -331,12 +331,7 @@ class Meter:
         """The unique share with its keys, and everything else beside it."""
         out = self.unique.to_json()
         out |= {
-            "light": self.light,
-            "verdict": self.verdict,
-            "likely": self.likely,
-            "sentence": self.sentence,
-            "would_tell": self.would_tell,
-            "evidence": self.evidence,
+            **{name: getattr(self, name) for name in ("light", "verdict", "likely", "sentence", "would_tell", "evidence")},
             "as_guessed": self.as_guessed,
             "surely_known": None if self.surely_known is None else self.surely_known.to_json(),
             "every_answer": None if self.every_answer is None else self.every_answer.to_json(),

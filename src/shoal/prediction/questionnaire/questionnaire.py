@@ -307,10 +307,8 @@ class Questionnaire:
 
     def suggest(self, target: float | None = None) -> Suggestion:
         """The cheapest change of bands or questions that reaches the target (:mod:`shoal.prediction.questionnaire.suggest`)."""
-        aim = self.target if target is None else fraction(target, what="target")
-        return self._reaching(
-            lambda share: [suggest(self._changeable(), self.blocks(self.counted), self.respondents, share)], aim
-        )[0]
+        aim, blocks = self.target if target is None else fraction(target, what="target"), self.blocks(self.counted)
+        return self._reaching(lambda share: [suggest(self._changeable(), blocks, self.respondents, share)], aim)[0]
 
     def suggestions(self, most: int = 3) -> list[Suggestion]:
         """At most ``most`` ways to reach the target, the cheapest first; each further one spares a question of the one before."""
@@ -482,13 +480,9 @@ class Questionnaire:
         published = self.published.get(frozenset(names))
         if self.pilot is not None and (published is None or published.fit not in TOGETHER):
             return "pilot"
-        return (
-            published.fit
-            if published is not None
-            else "shares"
-            if self._exact(self.blocks(names), list(names))
-            else "independence"
-        )
+        if published is not None:
+            return published.fit
+        return "shares" if self._exact(self.blocks(names), list(names)) else "independence"
 
     def _free(self, blocks: Sequence[Block]) -> bool:
         """Whether the answers may depend on each other in ways that nobody said."""
@@ -523,11 +517,8 @@ class Questionnaire:
             return f"a published table of {', '.join(self.counted)} together, as finely as asked, or a pilot (--pilot TABLE)."
         if self._exact(self.blocks(self.counted), list(self.counted)):
             return ""
-        pieces, unknown = (
-            _meter.parts(self.blocks(self.counted), list(self.counted)),
-            [q for q in self.counted.values() if q.source in _meter.SIZES_ONLY],
-        )
-        p, mass = _meter.likelihoods(pieces)
+        unknown = [q for q in self.counted.values() if q.source in _meter.SIZES_ONLY]
+        p, mass = _meter.likelihoods(_meter.parts(self.blocks(self.counted), list(self.counted)))
         large = self._pilot_that_tells(p, mass / p, _meter.POISSON, [n for n in PILOTS if n <= self.population])
         text = f"{large} like those who will be asked (--pilot TABLE)" if large else ""
         if self.by_place:
@@ -579,30 +570,17 @@ class Questionnaire:
         if shapes:
             notes.append("the shares of some answers are not known: a shape is taken; the range holds for every shape")
         exact = error < 1e-13  # the plain sum; the grid's bound is never below 1e-12
-        return Estimate(
-            value,
-            low,
-            high,
-            level=1.0,
-            method="sum over all combinations" if exact else f"log-grid convolution (error at most {error:.0e})",
-            grade=grade,
-            notes=tuple(notes),
-        )
+        method = "sum over all combinations" if exact else f"log-grid convolution (error at most {error:.0e})"
+        return Estimate(value, low, high, level=1.0, method=method, grade=grade, notes=tuple(notes))
 
     def _waterfall(self, blocks: Sequence[Block]) -> list[WaterfallStep]:
         steps, before, names = [], 0.0, list(self.counted)
         for i, name in enumerate(names, start=1):
             pieces = _meter.parts(blocks, names[:i])
             h = _meter.entropy(pieces)
-            steps.append(
-                WaterfallStep(
-                    name,
-                    max(1.0, self.population * float(np.exp(-h))),
-                    1 + (self.population - 1) * _meter.collision(pieces),
-                    _meter.unique_share(pieces, self.respondents, points=_meter.COARSE, listed=2000)[0],
-                    float(np.exp(h - before)),
-                )
-            )
+            typical, mean = self.population * float(np.exp(-h)), 1 + (self.population - 1) * _meter.collision(pieces)
+            unique = _meter.unique_share(pieces, self.respondents, points=_meter.COARSE, listed=2000)[0]
+            steps.append(WaterfallStep(name, max(1.0, typical), mean, unique, float(np.exp(h - before))))
             before = h
         return steps
 

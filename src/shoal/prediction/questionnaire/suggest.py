@@ -196,9 +196,8 @@ def changes_of(q: Question) -> list[Change]:
         for factor in FACTORS:
             if math.ceil(q.answers / factor) >= 2:
                 groups = np.arange(q.answers) // factor
-                out.append(
-                    Change(q.name, tuple(groups.tolist()), _band_text(q, factor), q.weight * (h - _merge_entropy(q.p, groups)))
-                )
+                cost = q.weight * (h - _merge_entropy(q.p, groups))
+                out.append(Change(q.name, tuple(groups.tolist()), _band_text(q, factor), cost))
     else:
         order = np.argsort(-q.p, kind="stable")
         for kept in sorted({q.answers // 2, q.answers // 4, q.answers // 10, 10, 5, 3, 2}):

@@ -113,14 +113,9 @@ def chain_share(chain: Chain, people: int, records: int, *, k: int = 2, rng: np.
     p = np.exp(chain.log_chances(s, draws, rng))
     share = binom.cdf(whole(k, what="k", least=1) - 2, n - 1, np.minimum(p, 1.0))
     value, wide = float(share.mean()), 1.96 * float(share.std()) / math.sqrt(draws)
-    return Estimate(
-        value,
-        max(0.0, value - wide),
-        min(1.0, value + wide),
-        method=f"Markov chain of order 1, {draws:,} random sequences",
-        grade="B",
-        notes=("places that never followed each other in the table have no chance here, so rare sequences are too few",),
-    )
+    ends, method = (max(0.0, value - wide), min(1.0, value + wide)), f"Markov chain of order 1, {draws:,} random sequences"
+    note = "places that never followed each other in the table have no chance here, so rare sequences are too few"
+    return Estimate(value, *ends, method=method, grade="B", notes=(note,))
 
 
 def dependence(place: Any, following: Any, rng: np.random.Generator, *, shuffles: int = SHUFFLES) -> Dependence:

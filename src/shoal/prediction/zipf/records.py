@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.errors import UsageError
-from shoal.model.estimate import Estimate
+from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.attributes import loggrid as _loggrid
 from shoal.prediction.distribution import Distribution, Floats, fraction, whole
 
@@ -127,11 +127,8 @@ def expected_share(laws: Any, people: int, records: int = 1, *, k: int = 2) -> E
     >>> round(expected_share(Zipf(0.632, 2497), 42_598_300, records=3).value, 4)
     0.9224
     """
-    n, s, threshold = (
-        whole(people, what="people", least=1),
-        whole(records, what="records", least=1),
-        whole(k, what="k", least=1),
-    )
+    n, s = whole(people, what="people", least=1), whole(records, what="records", least=1)
+    threshold = whole(k, what="k", least=1)
     parts = [_law(x) for x in (laws if isinstance(laws, (list, tuple)) else [laws])]
     g = _loggrid.fewer_than(n, threshold)
     factors = [_loggrid.Factor.of(d.collapsed) for d in parts]
@@ -140,16 +137,10 @@ def expected_share(laws: Any, people: int, records: int = 1, *, k: int = 2) -> E
         return Estimate.exact(_loggrid.enumerate_cells(flat, g), method="exact sum over cells")
     product = _loggrid.Product.of(factors, powers=[s] * len(factors), points=1 << 16)
     value, error = product.expect(g)
-    value = min(1.0, value)
-    return Estimate(
-        value,
-        max(0.0, value - error),
-        min(1.0, value + error),
-        level=1.0,
-        method="log-grid convolution",
-        grade="A" if error < 1e-9 else "B",
-        notes=(f"grid error at most {error:.1e}",),
-    )
+    value, notes = min(1.0, value), (f"grid error at most {error:.1e}",)
+    grade: Grade = "A" if error < 1e-9 else "B"
+    ends = max(0.0, value - error), min(1.0, value + error)
+    return Estimate(value, *ends, level=1.0, method="log-grid convolution", grade=grade, notes=notes)
 
 
 def pseudonym_life(laws: Any, people: int, limit: float, *, k: int = 2, most: int = 64) -> int:
