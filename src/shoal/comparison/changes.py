@@ -54,10 +54,8 @@ def _numbers(x: FloatArray, y: FloatArray) -> dict[str, tuple[float, float] | fl
     if not len(a) or not len(b):
         return {}
     spread = float(a.std())
-    out: dict[str, tuple[float, float] | float] = {
-        "mean": (float(a.mean()), float(b.mean())),
-        "deviation": (spread, float(b.std())),
-    }
+    out: dict[str, tuple[float, float] | float] = {"mean": (float(a.mean()), float(b.mean()))}
+    out["deviation"] = (spread, float(b.std()))
     for name, at in (("q1", 0.25), ("median", 0.5), ("q3", 0.75)):
         out[name] = (float(np.quantile(a, at)), float(np.quantile(b, at)))
     out["kolmogorov_smirnov"] = distances.kolmogorov_smirnov(a, b)
@@ -72,11 +70,8 @@ def _match_records(x: FloatArray, y: FloatArray) -> dict[str, float]:
     spread = float(a.std(ddof=1)) if len(a) > 1 else 0.0
     if not spread:
         return {}
-    total = float(((a - a.mean()) ** 2).sum())
-    return {
-        "squared_error": float(((a - b) ** 2).sum()) / total,
-        "il1s": float((np.abs(a - b) / (np.sqrt(2.0) * spread)).mean()),
-    }
+    error = float(((a - b) ** 2).sum()) / float(((a - a.mean()) ** 2).sum())
+    return {"squared_error": error, "il1s": float((np.abs(a - b) / (np.sqrt(2.0) * spread)).mean())}
 
 
 def overall_losses(columns: Sequence[ComparedColumn], changes: Sequence[ColumnChange]) -> dict[str, float | None]:
@@ -124,12 +119,8 @@ def correlation_change(columns: Sequence[ComparedColumn]) -> dict[str, Any]:
         upper = np.triu_indices(len(numbers), 1)
         moved = np.abs(before - after)[upper]
         known = moved[np.isfinite(moved)]
-        out[method] = {
-            "before": before,
-            "after": after,
-            "largest_change": float(known.max()) if len(known) else None,
-            "mean_change": float(known.mean()) if len(known) else None,
-        }
+        ends = (float(known.max()), float(known.mean())) if len(known) else (None, None)
+        out[method] = {"before": before, "after": after, "largest_change": ends[0], "mean_change": ends[1]}
         if method == "pearson":
             out["eigenvalues"] = _eigenvalues(before, after)
     return out
@@ -195,10 +186,8 @@ def class_change(
     for target in sensitive:
         y = columns.get(target)
         if y is not None and y.kind == "unchanged":
-            out["classification_metric"][target] = {
-                "before": _majority_errors(before.ids, y.leaf, 0),
-                "after": _majority_errors(after.ids, y.label, lost),
-            }
+            errors = _majority_errors(before.ids, y.leaf, 0), _majority_errors(after.ids, y.label, lost)
+            out["classification_metric"][target] = {"before": errors[0], "after": errors[1]}
     if all(c.published is not None for c in inside):
         penalties = [distances.column_losses(c.published)["certainty_penalty"] or 0.0 for c in inside if c.published is not None]
         out["loss"] = float(np.expm1(np.mean(np.log1p(penalties))))

@@ -62,25 +62,24 @@ def compare_tables(
     asked = quasi or released.quasi or table.schema.quasi
     secret = sensitive or released.sensitive or table.schema.sensitive
     shared = [n for n in table.schema.names if n in released.table.schema and n not in (key, count)]
-    _check(table, released.table, shared, key, count, asked, secret, target)
+    _check(table, released.table, shared, key, count, {"quasi-identifier": asked, "target": target, "sensitive column": secret})
     progress(0.05, "reading")
     before, after = read_columns(table, shared, count), read_columns(released.table, shared, count)
     n, m = (len(side[shared[0]].codes) for side in (before, after))
     if not n or not m:
         raise EmptyTableError("a table without rows cannot be compared.", hint="Check both files.")
     trees = trees_of(hierarchies, before)
-    columns = _compare_columns(table, released, before, after, trees, np.random.default_rng(seed))
+    columns = _compare_columns(table, released.plan, before, after, trees, seed)
     progress(0.4, "comparing")
     rows = matched_rows(table, released.table, key) if key is not None else None
     changed = tuple(changes.column_change(c, rows) for c in columns)
     private, notes = changes.private_changes(columns, secret)
     by_name = {c.name: c for c in columns}
     progress(0.6, "asking both")
-    scored, why = _models(columns, target or tuple(s for s in secret if s in by_name), models, seed)
+    scored, why = _models(columns, target or tuple(s for s in secret if s in by_name), seed) if models else ([], [])
     tried, failed = _analyses(analyses, columns)
     classes = changes.class_change(by_name, asked, secret, max(0, n - m)) if asked else {}
-    points: tuple[FrontierPoint, ...] = ()
-    missing = "it was not asked for."
+    points, missing = tuple[FrontierPoint, ...](), "it was not asked for."
     if frontier:
         here = (classes["k"]["after"], classes["loss"]) if "loss" in classes else None
         points, missing = trade_off(table, asked, trees, max(0, n - m) / n, here, count)
@@ -108,62 +107,42 @@ def compare_tables(
 
 def _compare_columns(
     table: Table,
-    released: Released,
+    plan: Plan | None,
     before: Mapping[str, Coded],
     after: Mapping[str, Coded],
     trees: Mapping[str, Hierarchy],
-    rng: np.random.Generator,
+    seed: int,
 ) -> list[ComparedColumn]:
     """Each column that both tables have, in both."""
-    return [
-        compare_column(
-            table.schema[name],
-            before[name],
-            after[name],
-            steps=released.plan.for_column(name) if released.plan is not None else (),
-            tree=trees.get(name),
-            lost=max(0, len(before[name].codes) - len(after[name].codes)),
-            rng=rng,
+    rng, columns = np.random.default_rng(seed), []
+    for name, one in before.items():
+        steps, lost = () if plan is None else plan.for_column(name), max(0, len(one.codes) - len(after[name].codes))
+        columns.append(
+            compare_column(table.schema[name], one, after[name], steps=steps, tree=trees.get(name), lost=lost, rng=rng)
         )
-        for name in before
-    ]
+    return columns
 
 
 def _check(
-    table: Table,
-    other: Table,
-    shared: Sequence[str],
-    key: str | None,
-    count: str | None,
-    quasi: Sequence[str],
-    sensitive: Sequence[str],
-    target: Sequence[str],
+    table: Table, other: Table, shared: Sequence[str], key: str | None, count: str | None, named: Mapping[str, Sequence[str]]
 ) -> None:
     if count is not None and key is not None:
         raise UsageError("a row of counts is not one record: it has no key.", hint="Leave out the key or the counts.")
     for side in (table, other) if count is not None else ():
-        check_counts(side, str(count), (*quasi, *sensitive, *target))
+        check_counts(side, str(count), tuple(name for names in named.values() for name in names))
     if not shared:
         raise DataError(
             f"tables '{table.name}' and '{other.name}' have no column in common.", hint="Columns are matched by their names."
         )
-    for what, given in (("quasi-identifier", quasi), ("target", target)):
+    for what, given in (*named.items(), ("key", () if key is None else (key,))):
         for name in given:
             table.schema.require(name, what=what)
-            other.schema.require(name, what=what)
-    for name in sensitive:
-        table.schema.require(name, what="sensitive column")
-    if key is not None:
-        table.schema.require(key, what="key")
-        other.schema.require(key, what="key")
+            if what != "sensitive column":
+                other.schema.require(name, what=what)
 
 
-def _models(
-    columns: Sequence[ComparedColumn], targets: Sequence[str], wanted: bool, seed: int
-) -> tuple[list[ModelScore], list[str]]:
+def _models(columns: Sequence[ComparedColumn], targets: Sequence[str], seed: int) -> tuple[list[ModelScore], list[str]]:
     """Scores per target, and in words why there are none."""
-    if not wanted:
-        return [], []
     if not targets:
         return [], ["No model was trained: name a --target."]
     if importlib.util.find_spec("sklearn") is None:
@@ -215,11 +194,10 @@ def _notes(columns: Sequence[ComparedColumn], n: int, m: int, quasi: Sequence[st
     notes = []
     for c in columns:
         if c.kind == "not readable":
-            notes.append(
-                f"'{c.name}': {c.unread:,} labels ({c.unread_records:,} records) are not groups of original values that Shoal "
-                "can "
-                f"read; name a hierarchy (--hierarchy {c.name}=FILE)."
+            labels = (
+                f"'{c.name}': {c.unread:,} labels ({c.unread_records:,} records) are not groups of original values that Shoal"
             )
+            notes.append(f"{labels} can read; name a hierarchy (--hierarchy {c.name}=FILE).")
     if any(c.kind == "recoded locally" for c in columns):
         notes.append("Groups that overlap are compared at the original detail, with one value drawn from each group.")
     if any(c.kind == "changed numbers" for c in columns):

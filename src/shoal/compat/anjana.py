@@ -55,7 +55,8 @@ def _also(name: str, text: str, kind: str, rule: Callable[..., dict[str, Any]], 
         data, ident, quasi, column, k, *bounds, supp_level, hierarchies = (values[n] for n in names)
         asked = rule(*bounds)
         if "t" in asked:
-            asked["distance"] = "ordered" if _numeric(data, column) else "equal"
+            numeric = column in data.columns and getattr(data[column].dtype, "kind", "O") in "iuf"
+            asked["distance"] = "ordered" if numeric else "equal"
         return _anonymize(data, ident, quasi, [column], {"k": k, kind: {column: asked}}, supp_level, hierarchies)
 
     function.__name__, function.__qualname__, function.__doc__ = name, name, text
@@ -80,10 +81,6 @@ enhanced_beta_likeness = _also(
     "enhanced_beta_likeness", "k, and enhanced β-likeness.", "closeness", lambda b: {"enhanced_beta": b}, "beta"
 )
 delta_disclosure = _also("delta_disclosure", "k, and δ-disclosure.", "closeness", lambda d: {"delta": d}, "delta")
-
-
-def _numeric(data: Any, column: str) -> bool:
-    return column in data.columns and getattr(data[column].dtype, "kind", "O") in "iuf"
 
 
 def _anonymize(

@@ -46,7 +46,8 @@ class Groups:
     numeric: bool
 
     def labels(self, values: npt.NDArray[Any]) -> list[str]:
-        texts, numbers = _as_texts(values, self.numeric)
+        texts = canonical_text(pa.array(values)).to_pylist()
+        numbers = values.astype(np.float64) if self.numeric else None
         return [BLANK if t is None else t for t in evaluate(self.step, texts, numbers).texts()]
 
 
@@ -166,11 +167,6 @@ def _rule(column: npt.NDArray[Any]) -> dict[str, Any]:
         return {}
     groups = [2**power for power in range(MOST_HALVES, 0, -1) if 2**power < len(np.unique(column))]
     return {"hierarchy": {"quantiles": groups}} if groups else {}
-
-
-def _as_texts(values: npt.NDArray[Any], numeric: bool) -> tuple[list[str], npt.NDArray[np.float64] | None]:
-    texts = canonical_text(pa.array(values)).to_pylist()
-    return texts, values.astype(np.float64) if numeric else None
 
 
 def _groups(step: Any, column: npt.NDArray[Any]) -> Groups:

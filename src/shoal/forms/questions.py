@@ -53,10 +53,9 @@ class Asked:
 
     def together(self, names: Sequence[str]) -> PublishedSummary | None:
         """What the registry says of several questions of one population together; None where it says nothing."""
+        codes, population = ",".join(self.codes[name][0] for name in names), self.codes[names[0]][1]
         try:
-            return (
-                self.resolve(",".join(self.codes[name][0] for name in names), self.codes[names[0]][1]) if self.resolve else None
-            )
+            return self.resolve(codes, population) if self.resolve else None
         except UsageError:
             return None
 
@@ -84,9 +83,7 @@ def add_question(q: Questionnaire, name: str, spec: Mapping[str, Any], asked: As
     options = {k: _option(name, k, spec[k]) for k in ("ordered", "band", "unit", "weight", "keep", "source", "role") if k in spec}
     if "when" in spec:
         options["when"] = _when(q, name, spec["when"])
-    given = [
-        k for k in ("answers", "shares", "counts", "values", "range", "kappa", "table", "normal", "zipf", "registry") if k in spec
-    ]
+    given = [k for k in "answers shares counts values range kappa table normal zipf registry".split() if k in spec]
     if len(given) != 1:
         raise PolicyError(
             f"question '{name}' needs exactly one description of its answers; found {len(given)}.",
@@ -193,8 +190,7 @@ def _add_range(q: Questionnaire, name: str, value: Any, options: dict[str, Any],
 
 
 def _add_counts(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
-    counts = read_counts(folder, value) if isinstance(value, str) else value
-    q.add(name, counts=counts, **{"source": "table", **options})
+    q.add(name, counts=read_counts(folder, value) if isinstance(value, str) else value, **{"source": "table", **options})
 
 
 def _add_table(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -45,25 +45,6 @@ _FILTER = re.compile(r"\s*(\w+)\s*=\s*\$\{(\w+)\}\s*")
 Row = dict[str, Any]
 
 
-@dataclass
-class _Place:
-    """Where a row stands: names, conditions and kinds of the groups around it."""
-
-    names: list[str] = field(default_factory=list)
-    conditions: list[str] = field(default_factory=list)
-    repeats: list[bool] = field(default_factory=list)
-
-    def move(self, row: Row, match: re.Match[str]) -> None:
-        if match["edge"] == "begin":
-            self.names.append(_text(row, "name"))
-            self.conditions.append(_text(row, "relevant"))
-            self.repeats.append(match["box"] == "repeat")
-        elif self.names:
-            self.names.pop()
-            self.conditions.pop()
-            self.repeats.pop()
-
-
 def read(path: Path) -> Form:
     """The form of a workbook."""
     from shoal.engines.files.excel import workbook  # loads Arrow, which predictions do without
@@ -74,26 +55,27 @@ def read(path: Path) -> Form:
     for row in rows:
         code = row.get("name") if row.get("name") is not None else row.get("value")
         lists.setdefault(_text(row, "list_name") or _text(row, "list name"), {}).setdefault(str(code), row)
-    place, questions, repeated, unlisted = _Place(), list[FormQuestion](), list[str](), list[str]()
+    around = list[tuple[str, str, bool]]()  # name and condition of each group around a row, and whether it is repeated
+    questions, repeated, unlisted = list[FormQuestion](), list[str](), list[str]()
     made_of = {_text(row, "name"): _text(row, "calculation") for row in survey if _text(row, "type").lower() == "calculate"}
     taken = set[str]()
     for row in survey:
         kind, name = _text(row, "type"), _text(row, "name")
         what, kind_found = _kind(kind)
         if what == "box" and kind_found is not None:
-            place.move(row, kind_found)
+            opens = [(name, _text(row, "relevant"), kind_found["box"] == "repeat")] if kind_found["edge"] == "begin" else []
+            around = around + opens if opens else around[:-1]
             continue
         device = OPEN.get(kind.lower()) == "name"
         if not kind or kind.lower() in SILENT or not (name or device):
             continue
-        own = (name or kind) if name not in taken else "/".join([*filter(None, place.names), name])
+        own = (name or kind) if name not in taken else "/".join([*(part for part, _, _ in around if part), name])
         taken.add(own)
-        conditions = [
-            without_calculated(text, "XLSForm", made_of) for text in (*place.conditions, _text(row, "relevant")) if text
-        ]
+        every, repeats = [*(text for _, text, _ in around), _text(row, "relevant")], any(again for _, _, again in around)
+        conditions = [without_calculated(text, "XLSForm", made_of) for text in every if text]
         made = list(_questions(own, what, kind_found, row, lists, tuple(read_condition(text, "XLSForm") for text in conditions)))
-        questions += [replace(q, repeated=any(place.repeats), recorded=kind.lower() in RECORDED) for q in made]
-        if any(q.cells for q in made) and any(place.repeats):
+        questions += [replace(q, repeated=repeats, recorded=kind.lower() in RECORDED) for q in made]
+        if any(q.cells for q in made) and repeats:
             repeated.append(own)
         if what in ("closed", "several", "ranked") and made[0].kind == "amount":
             unlisted.append(own)

@@ -74,8 +74,9 @@ def block_keys(records: Records) -> Iterator[Keys]:
     rest = _each(by_kind["birth"], lambda t: "".join(sorted((t[4:6], t[6:])))) if "birth" in by_kind else None
     if len(sounds) == 2:
         yield [None if a is None or b is None else "/".join(sorted((a, b))) for a, b in zip(*sounds.values(), strict=True)]
+    postcode = by_kind.get("postcode")
     for part in (sounds.get("given"), sounds.get("family"), ends.get("family")):
-        for other in (year, rest, _or_none(by_kind.get("postcode"))):
+        for other in (year, rest, None if postcode is None else list(postcode)):
             if part is not None and other is not None:
                 yield _both(part, other)
     if "family" in sounds and "given" in starts:
@@ -99,10 +100,6 @@ def _each(values: NDArray[np.object_], make: Callable[[str], str]) -> Keys:
 
 def _both(one: Keys, two: Keys) -> Keys:
     return [None if a is None or b is None else f"{a}/{b}" for a, b in zip(one, two, strict=True)]
-
-
-def _or_none(values: NDArray[np.object_] | None) -> Keys | None:
-    return None if values is None else list(values)
 
 
 def _pairs_of(keys: Keys, split: int | None) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], int]:

@@ -140,13 +140,8 @@ class Linked(Pairs):
         for at in np.lexsort((self.right, self.left, -self.weight)):
             a, b = int(self.left[at]), int(self.right[at])
             names = left_ids[a] if left_ids else a + 1, (right_ids or left_ids or ())[b - border] if left_ids else b - border + 1
-            columns = {
-                "left": names[0],
-                "right": names[1],
-                "decision": str(self.decision[at]),
-                "probability": round(float(self.probability[at]), 6),
-                "weight": round(float(self.weight[at]), 3),
-            }
+            columns = {"left": names[0], "right": names[1], "decision": str(self.decision[at])}
+            columns |= {"probability": round(float(self.probability[at]), 6), "weight": round(float(self.weight[at]), 3)}
             for place, one in enumerate(self.records.fields):
                 level = int(self.levels[at, place])
                 columns[one.name] = "missing" if level == MISSING else LEVELS[one.kind][level]
@@ -162,13 +157,10 @@ class Linked(Pairs):
 
     def to_json(self) -> dict[str, Any]:
         """Counts, what was changed in the cells, and the model."""
+        counted = ("pairs", "compared", "blocks_left_out", "matches", "possible")
         return {
             "records": len(self.records),
-            "pairs": self.pairs,
-            "compared": self.compared,
-            "blocks_left_out": self.blocks_left_out,
-            "matches": self.matches,
-            "possible": self.possible,
+            **{name: getattr(self, name) for name in counted},
             "people": len(set(self.groups().tolist())) if self.split is None else None,
             "changes": {name: seen.to_json() for name, seen in self.records.changes.items()},
             "model": self.model.to_json(),

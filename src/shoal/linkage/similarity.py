@@ -110,10 +110,6 @@ def _birth(a: list[str], b: list[str]) -> NDArray[np.int8]:
     return np.select([_same(a, b), near | swapped, equal == 2], [3, 2, 1], 0)
 
 
-def _sex(a: list[str], b: list[str]) -> NDArray[np.int8]:
-    return _same(a, b).astype(np.int8)
-
-
 def _postcode(a: list[str], b: list[str]) -> NDArray[np.int8]:
     area = np.array([x[: max(2, len(x) // 2)] == y[: max(2, len(y) // 2)] for x, y in zip(a, b, strict=True)], dtype=bool)
     return np.select([_same(a, b), one_edit(a, b), area], [3, 2, 1], 0)
@@ -136,7 +132,7 @@ _COMPARE: dict[str, Callable[[list[str], list[str]], NDArray[np.int8]]] = {
     "given": _compare_given,
     "family": _names,
     "birth": _birth,
-    "sex": _sex,
+    "sex": lambda a, b: _same(a, b).astype(np.int8),
     "postcode": _postcode,
     "phone": _digits,
     "email": _email,

@@ -6,6 +6,7 @@ A project is a zip archive: ``data/input.csv``, ``input/definition.xml`` (type a
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections import Counter
@@ -123,17 +124,13 @@ def _policy(attributes: Sequence[Attribute], files: dict[str, str], asked: dict[
         some = [a for a in attributes if a.role == role]
         if role == "quasi":
             lines.append("  quasi:")
-            lines += [f"    {_text(a.name)}: {_text(_levels(a, files))}" for a in some]
+            given = [{"hierarchy": files.get(a.name), "min_level": a.low, "max_level": a.high} for a in some]
+            levels = [{word: value for word, value in rule.items() if value is not None} for rule in given]
+            lines += [f"    {_text(a.name)}: {_text(rule)}" for a, rule in zip(some, levels, strict=True)]
         elif some:
             lines.append(f"  {role}: {_text([a.name for a in some])}")
     return "\n".join([*lines, f"require: {_text(asked)}", f"allow: {_text({'suppress': allowed})}"]) + "\n"
 
 
-def _levels(a: Attribute, files: dict[str, str]) -> dict[str, Any]:
-    settings = {"hierarchy": files.get(a.name), "min_level": a.low, "max_level": a.high}
-    return {word: value for word, value in settings.items() if value is not None}
-
-
-def _text(value: object) -> str:
-    """As YAML reads it on one line, with any text in a name."""
-    return json.dumps(value, ensure_ascii=False)
+_text = functools.partial(json.dumps, ensure_ascii=False)
+"""A value as YAML reads it on one line, with any text in a name."""

@@ -64,7 +64,8 @@ def bring_labelled(data: Path, variables: Sequence[Variable], out: str | Path, k
         names_there = spss_names(kept)
         columns = [_label(table.schema[n], known.get(n), there) for n, there in zip(kept, names_there, strict=True)]
         write_spss(work / "data.sav", iter([rows.rename_columns(names_there)]), columns, frozenset())
-        write_text(work / "policy.yml", _policy(work / "data.sav", k))
+        with open_table(work / "data.sav") as labelled:
+            write_text(work / "policy.yml", draft_policy(inspect(labelled), k=k))
         disk_folder.publish(work, target)
     left = Counter(known[n].left for n in names if n in known and known[n].left)
     left["columns of the codebook that are not in the data"] = len(known.keys() - set(names))
@@ -79,11 +80,6 @@ def only(folder: Path, endings: Sequence[str], what: str, *, but: Sequence[Path]
             f"the folder holds {many} files that could be {what}.", hint=f"Put one in it ({', '.join(endings)})."
         )
     return files[0]
-
-
-def _policy(table: Path, k: int) -> str:
-    with open_table(table) as opened:
-        return draft_policy(inspect(opened), k=k)
 
 
 def spss_names(names: Sequence[str]) -> list[str]:

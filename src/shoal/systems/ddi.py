@@ -94,13 +94,8 @@ def _published_variable(column: Column, entry: Mapping[str, Any]) -> Variable:
     """What the codebook of a release says of a column; what the data file itself says if there is none."""
     own = {f"{code:g}" if isinstance(code, float) else str(code): label for code, label in column.labels.items()}
     missing = [code for code in own if is_declared(code, column.user_missing)]
-    return Variable(
-        column.name,
-        entry.get("label", column.note),
-        entry.get("values", own),
-        entry.get("missing", missing),
-        entry.get("level", column.measure),
-    )
+    label, level = entry.get("label", column.note), entry.get("level", column.measure)
+    return Variable(column.name, label, entry.get("values", own), entry.get("missing", missing), level)
 
 
 def _describe(book: Element, columns: Sequence[Variable], treated: Mapping[str, str]) -> None:

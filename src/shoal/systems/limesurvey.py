@@ -52,7 +52,12 @@ def variables(raw: bytes) -> list[Variable]:
     survey = Survey.read(raw)
     columns = [Variable(name, left=IDENTIFIERS) for name in OWN]
     for row in survey.questions:
-        kind, name, text, inner = row.get("type", ""), row.get("title", ""), survey.text_of(row), _parts(survey, row)
+        kind, name, text, inner = (
+            row.get("type", ""),
+            row.get("title", ""),
+            survey.text_of(row),
+            survey.parts.get(row.get("qid", ""), []),
+        )
         listed: dict[str, str] = {}
         for scale in survey.answers.get(row.get("qid", ""), {}).values():
             listed |= {code: label for code, label in scale.items() if code not in listed}
@@ -67,10 +72,6 @@ def variables(raw: bytes) -> list[Variable]:
             columns.append(Variable(f"{name}[{code}]", text, left=left))
         columns += [Variable(f"{name}[{code}]", f"{text}: in words", left=FREE_TEXT) for code in _in_words(row, inner)]
     return columns
-
-
-def _parts(survey: Survey, row: Row) -> list[Row]:
-    return survey.parts.get(row.get("qid", ""), [])
 
 
 def _cells(parts: Sequence[Row]) -> list[str]:
@@ -114,7 +115,7 @@ def _columns(survey: Survey) -> dict[str, str]:
     number = next((row.get("sid", "") for row in rows(survey.root, "surveys")), "")
     columns = {}
     for row in survey.questions:
-        name, inner = row.get("title", ""), _parts(survey, row)
+        name, inner = row.get("title", ""), survey.parts.get(row.get("qid", ""), [])
         at = f"{number}X{row.get('gid', '')}X{row.get('qid', '')}"
         codes = _cells(inner) if row.get("type", "") in GRID else [part.get("title", "") for part in inner]
         columns[at] = name
