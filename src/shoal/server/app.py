@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 
-from shoal.kernels.signatures import FILE_ENV, KEY_ENV, Signer, signer
+from shoal.kernels.signatures import FILE_ENV, KEY_ENV, signer
 from shoal.registry.keep.store import Store
 from shoal.server.common import LOOPBACK, check_address, new_app
 from shoal.server.limited_http import run
@@ -44,18 +44,14 @@ def create_app(
 
     app = new_app("Shoal", hosts=hosts, lifespan=lifespan)
     _add_front_page(app, vault is not None)
-    app.include_router(registry_api.create_router(store, workers=workers, signer=own_signer()))
+    own = signer() if os.environ.get(FILE_ENV) or os.environ.get(KEY_ENV) else None  # signs the head of the registry's log
+    app.include_router(registry_api.create_router(store, workers=workers, signer=own))
     if vault is not None:
         from shoal.server.protector import api as protector_api
 
         app.router.routes.extend(protector_api.create_router(vault).routes)
         protector_api.install_errors(app)
     return app
-
-
-def own_signer() -> Signer | None:
-    """The key of the service, if the environment names one: it signs the head of the registry's log."""
-    return signer() if os.environ.get(FILE_ENV) or os.environ.get(KEY_ENV) else None
 
 
 def _add_front_page(app: FastAPI, with_vault: bool) -> None:

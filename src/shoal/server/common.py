@@ -58,13 +58,19 @@ class Guard:
             await refusal(scope, receive, send)
             return
 
-        async def careful(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                given = {name for name, _ in message["headers"]}
-                message = {**message, "headers": [*message["headers"], *(h for h in HEADERS if h[0] not in given)]}
-            await send(message)
+        await self._app(scope, receive, with_headers(send, HEADERS))
 
-        await self._app(scope, receive, careful)
+
+def with_headers(send: Any, headers: Sequence[tuple[bytes, bytes]]) -> Any:
+    """Send answers with these headers, unless they set them themselves."""
+
+    async def careful(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            given = {name for name, _ in message["headers"]}
+            message = {**message, "headers": [*message["headers"], *(h for h in headers if h[0] not in given)]}
+        await send(message)
+
+    return careful
 
 
 def new_app(title: str, *, hosts: Sequence[str] = LOOPBACK, **options: Any) -> FastAPI:

@@ -144,7 +144,8 @@ def _tell(error: BaseException, source: str) -> BaseException:
     if isinstance(error, MemoryError):
         return DataError("there is not enough memory to count this.", hint="Mark fewer columns with Q, or bring a sample.")
     if isinstance(error, ShoalError):
-        error.message = error.message.replace(source, _show_source(source))
+        shown = source.rpartition("::")[2] if "://" in source else Path(source).name  # no folder, no address of a database
+        error.message = error.message.replace(source, shown)
         if answers := offered(error.hint):
             error.answers = answers  # type: ignore[attr-defined]
             error.hint = "Choose how it is read, or repair the file and drop it again."
@@ -203,11 +204,6 @@ def offered(hint: str) -> list[tuple[str, str, str]]:
     """
     choices = [(a or c, b or d) for a, b, c, d in re.findall(r'--read (?:"(\w+)=([^"]+)"|(\w+)=([\w-]+))', hint)]
     return [(name, value, words) for name, value in choices if (words := answer_of(name, value))]
-
-
-def _show_source(source: str) -> str:
-    """A source as a message may name it: a file without its folder, a table without the address of its database."""
-    return source.rpartition("::")[2] if "://" in source else Path(source).name
 
 
 def main() -> None:

@@ -97,16 +97,12 @@ async def _copy(pieces: AsyncIterator[bytes], out: IO[bytes], limit: int) -> int
     async for piece in pieces:
         size += len(piece)
         if size > limit:
-            raise too_large(limit)
+            raise TooLarge(
+                f"Found: a file of more than {limit / 1e9:.3g} GB, the most that this studio takes.",
+                hint="Start the studio with a larger --limit, or choose a smaller file.",
+            )
         out.write(piece)
     return size
-
-
-def too_large(limit: int) -> TooLarge:
-    return TooLarge(
-        f"Found: a file of more than {limit / 1e9:.3g} GB, the most that this studio takes.",
-        hint="Start the studio with a larger --limit, or choose a smaller file.",
-    )
 
 
 def _name_of(header: bytes) -> tuple[str, str | None]:

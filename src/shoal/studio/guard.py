@@ -20,7 +20,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from shoal.server.common import LOOPBACK
+from shoal.server.common import LOOPBACK, with_headers
 from shoal.studio.pages import refusal
 from shoal.studio.workspace.workspace import HOURS, Sessions
 
@@ -95,13 +95,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
-        async def careful(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                given = {name for name, _ in message["headers"]}
-                ours = (*HEADERS, SECURE) if scope["scheme"] == "https" else HEADERS
-                message = {**message, "headers": [*message["headers"], *(h for h in ours if h[0] not in given)]}
-            await send(message)
-
+        careful = with_headers(send, (*HEADERS, SECURE) if scope["scheme"] == "https" else HEADERS)
         request = Request(scope)
         answer = self._refused(request)
         if answer is not None:

@@ -184,11 +184,9 @@ def waiting_page(request: Request, studio: Studio, table_id: str) -> HTMLRespons
     looked = request.method == "GET"
     tab = request.url.path.split("/")[3] if looked else "measure"
     again = f"{request.url.path}?{request.url.query}".rstrip("?") if looked else f"/t/{kept.id}/measure"
-    nothing = dict.fromkeys(("panel", "text", "command", "python", "state"), "") | dict.fromkeys(
-        ("why", "undo", "redo", "problem")
-    )
-    context: dict[str, Any] = {**nothing, "steps": []}
-    return page(request, "wait.html", kept=kept, tab=WHERE.get(tab, tab), again=again, **context)
+    empty: dict[str, Any] = dict.fromkeys(("panel", "text", "command", "python", "state"), "")
+    empty |= dict.fromkeys(("why", "undo", "redo", "problem")) | {"steps": []}
+    return page(request, "wait.html", kept=kept, tab=WHERE.get(tab, tab), again=again, **empty)
 
 
 def problem_of(error: ShoalError) -> dict[str, str]:
@@ -203,19 +201,10 @@ def download(content: str, name: str, media_type: str = "application/yaml", **he
 
 def trouble(request: Request, error: ShoalError, *, status: int, back: str = "/") -> HTMLResponse:
     """An error as a page: what is wrong, what to do, and a link to go on."""
-    words = "Back" if back != "/" else "Back to the tables"
-    return page(
-        request,
-        "trouble.html",
-        status=status,
-        title="Something is in the way.",
-        asked="",
-        **problem_of(error),
-        back=back,
-        back_words=words,
-        answers=getattr(error, "answers", ()),
-        table=request.url.path.split("/")[2] if request.url.path.startswith("/t/") else "",
-    )
+    context = {"title": "Something is in the way.", "asked": "", "back": back, "answers": getattr(error, "answers", ())}
+    context["back_words"] = "Back" if back != "/" else "Back to the tables"
+    context["table"] = request.url.path.split("/")[2] if request.url.path.startswith("/t/") else ""
+    return page(request, "trouble.html", status=status, **context, **problem_of(error))
 
 
 async def fields_of(request: Request) -> Fields:

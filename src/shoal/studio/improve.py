@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from fastapi import APIRouter
@@ -71,12 +71,9 @@ def create_router(studio: Studio) -> APIRouter:
                 search_of(studio, at, exact=True)
             return f"/t/{table_id}/improve"
 
-    changing("levels", lambda at, fields: policy_changes.levels(studio, at, fields))
-    changing("lock", lambda at, fields: policy_changes.lock(studio, at, fields))
     changing("goal", policy_changes.goal)
-    changing("way", lambda at, fields: policy_changes.way(studio, at, fields))
-    changing("plan", lambda at, fields: policy_changes.plan(studio, at, fields))
-    changing("offer", lambda at, fields: policy_changes.offer(studio, at, fields))
+    for path in ("levels", "lock", "way", "plan", "offer"):
+        changing(path, partial(getattr(policy_changes, path), studio))
 
     @posts(router, "/t/{table_id}/search")
     def search(*_: Request | Fields, table_id: str) -> str:
@@ -183,12 +180,8 @@ def _attacks(studio: Studio, at: Here) -> dict[str, Any] | None:
     for made in studio.workspace.releases.of_table(at.kept.id):
         if is_release_of(made, at.policy):
             verdicts = [a["verdict"] for a in made.told["attacks"]]
-            tried = [v for v in verdicts if v in ("holds", "warning", "broken")]
-            count = {v: tried.count(v) for v in ("holds", "warning", "broken")}
-            return {
-                "release": made.id, "tried": len(tried), "hold": count["holds"],
-                "read": count["warning"], "broken": count["broken"],
-            }  # fmt: skip
+            hold, read, broken = (verdicts.count(v) for v in ("holds", "warning", "broken"))
+            return {"release": made.id, "tried": hold + read + broken, "hold": hold, "read": read, "broken": broken}
     return None
 
 

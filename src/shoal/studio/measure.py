@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from shoal.errors import ShoalError, UsageError
 from shoal.find import Scale
-from shoal.model.roles import Role
+from shoal.model.roles import DECIDED, Role
 from shoal.release.policy.presets import PRESETS
 from shoal.studio import policy_changes, words
 from shoal.studio.counting import answer_of, offered
@@ -126,12 +126,7 @@ def _audience(at: Here, fields: Fields) -> tuple[str, str]:
 
 def shown(at: Here, m: dict[str, Any] | None) -> dict[str, Any]:
     """What the page shows; numbers are the library's."""
-    roles = {
-        **dict.fromkeys(at.policy.direct, Role.DIRECT),
-        **dict.fromkeys(at.policy.quasi, Role.QUASI),
-        **dict.fromkeys(at.policy.sensitive, Role.SENSITIVE),
-        **dict.fromkeys(at.policy.insensitive, Role.INSENSITIVE),
-    }
+    roles = {name: role for role in DECIDED for name in getattr(at.policy, role.value)}
     own = {at.policy.unit: Role.DIRECT, at.policy.weight: Role.INSENSITIVE}
     columns = []
     for number, c in enumerate(at.columns):
@@ -209,9 +204,8 @@ def create_events_router(studio: Studio) -> APIRouter:
         result, problem = None, None
         if at.policy.unit and any(chosen.values()):
             try:
-                result = studio.answers.table(
-                    at.kept, at.policy, measured.revealed, at.policy.unit, chosen["time"], chosen["place"]
-                )
+                asked_of = (measured.revealed, at.policy.unit, chosen["time"], chosen["place"])
+                result = studio.answers.table(at.kept, at.policy, *asked_of)
             except ShoalError as error:
                 problem = {"found": error.message, "do": error.hint}
         names = [{"number": i, "name": c.name} for i, c in enumerate(at.columns) if c.name != at.policy.unit]

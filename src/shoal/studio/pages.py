@@ -22,23 +22,12 @@ SCRIPTS = ("studio.js", "exposed.js", "exposed.css")
 @cache
 def environment() -> Environment:
     """The templates, escaping everything; an unknown name is an error, not an empty place."""
-    made = Environment(
-        loader=PackageLoader("shoal.studio", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {
-        "plain": words.plain,
-        "percent": percent,
-        "ago": words.ago,
-        "size": words.size,
-        "several": words.several,
-        "place": words.place,
-    }
-    made.globals |= {"draw": draw, "version": version()}
-    return made
+    loader = PackageLoader("shoal.studio", "templates")
+    templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    templates.filters |= {name: getattr(words, name) for name in ("plain", "ago", "size", "several", "place")}
+    templates.filters["percent"] = percent
+    templates.globals |= {"draw": draw, "version": version()}
+    return templates
 
 
 def render(template: str, **context: Any) -> str:

@@ -172,12 +172,8 @@ def way(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, 
     if "suppress" in fields:
         return goal(at, {"suppress": f"{100 * finite(fields['suppress']):g}"})
     name, level = at.column(fields.get("column", "")), whole(fields.get("level", ""))
-    text = f"{words.plain(name)}: level {level}"
-    return (
-        text,
-        edits.with_levels(at.step.policy, {**levels_of(studio, at), name: level}, _guess_levels(studio, at)),
-        at.step.locked,
-    )
+    text = edits.with_levels(at.step.policy, {**levels_of(studio, at), name: level}, _guess_levels(studio, at))
+    return f"{words.plain(name)}: level {level}", text, at.step.locked
 
 
 def plan(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:

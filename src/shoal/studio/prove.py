@@ -258,11 +258,6 @@ class Undecided(UsageError):
     status = 403
 
 
-def _signable(at: Here, made: Made | None) -> bool:
-    """Whether everything found in a release is decided, and its policy is its own or the table's as it stands."""
-    return made is not None and not undecided(made) and (made.own_policy or is_release_of(made, at.policy))
-
-
 def _ready(studio: Studio, at: Here) -> bool:
     """Whether the policy as it stands fixes a plan that meets all that is asked."""
     if not at.policy.quasi or at.undecided:
@@ -302,7 +297,7 @@ def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
         "said": _say_state(job, made),
         "findings": [] if made is None else findings(made),
         "undecided_findings": 0 if made is None else undecided(made),
-        "signable": _signable(at, made),
+        "signable": made is not None and not undecided(made) and (made.own_policy or is_release_of(made, at.policy)),
         "ready": _ready(studio, at),
         "fields": FIELDS,
         "formats": FORMATS,

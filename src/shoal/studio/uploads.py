@@ -159,15 +159,8 @@ def _card(studio: Studio, kept: Kept) -> dict[str, Any]:
         following = ("prove", "Open the release")
         drawn = fish(made["records"] + made["suppressed"], 0, out=made["suppressed"], fishes=FISHES)
     last = "Proved" if released else now.words if now is not None else "Brought"
-    return {
-        "kept": kept,
-        "told": content,
-        "released": bool(released),
-        "sentence": sentence,
-        "fish": drawn,
-        "last": last,
-        "next": following,
-    }
+    card = {"kept": kept, "told": content, "released": bool(released), "sentence": sentence}
+    return {**card, "fish": drawn, "last": last, "next": following}
 
 
 def create_tables_router(studio: Studio) -> APIRouter:
@@ -176,14 +169,10 @@ def create_tables_router(studio: Studio) -> APIRouter:
 
     @router.get("/kept")
     def kept(request: Request) -> Response:
+        history, releases, jobs = workspace.history, workspace.releases, workspace.jobs
         tables = [
-            {
-                "kept": one,
-                "steps": len(workspace.history.steps(one.id)),
-                "releases": workspace.releases.of_table(one.id),
-                "jobs": workspace.jobs.of_table(one.id),
-            }
-            for one in workspace.tables.all()
+            {"kept": t, "steps": len(history.steps(t.id)), "releases": releases.of_table(t.id), "jobs": jobs.of_table(t.id)}
+            for t in workspace.tables.all()
         ]
         asked, own = workspace.questionnaires.all(), (workspace.files.root / "registry").is_dir()
         return page(request, "kept.html", tables=tables, questionnaires=asked, registry=own)

@@ -83,7 +83,7 @@ SEEN = {"pending": "waits for approval", "approved": "approved", "denied": "refu
 def shown(console: Console) -> dict[str, Any]:
     """Everything that the page of a role needs; one list of calls per role, so that nobody's token asks for more."""
     return {"role": console.role} | {
-        "operator": _operator,
+        "operator": lambda session: {"domains": [d.name for d in session.domains() if not d.shredded]},
         "requester": _requests,
         "approver": _requests,
         "auditor": _auditor,
@@ -91,28 +91,12 @@ def shown(console: Console) -> dict[str, Any]:
     }[console.role](console.session)
 
 
-def _operator(session: RemoteSession) -> dict[str, Any]:
-    return {"domains": [d.name for d in session.domains() if not d.shredded]}
-
-
 def _requests(session: RemoteSession) -> dict[str, Any]:
-    rows = []
-    for r in sorted(session.requests(), key=lambda r: -r.created):
-        rows.append(
-            {
-                "id": r.id,
-                "domain": r.domain,
-                "purpose": r.purpose,
-                "case": r.case,
-                "records": r.records,
-                "made": day(r.created),
-                "ends": day(r.expires),
-                "status": r.status,
-                "words": SEEN.get(r.status, r.status),
-                "digest": r.digest,
-                "sealed": bool(r.recipient),
-            }
-        )
+    rows = [
+        {**r.to_json(), "made": day(r.created), "ends": day(r.expires), "sealed": bool(r.recipient)}
+        | {"words": SEEN.get(r.status, r.status)}
+        for r in sorted(session.requests(), key=lambda r: -r.created)
+    ]
     return {"requests": rows}
 
 
@@ -137,18 +121,8 @@ def _owner(session: RemoteSession) -> dict[str, Any]:
 
 
 def _changes(session: RemoteSession) -> dict[str, Any]:
-    return {
-        "changes": [
-            {
-                "id": c.id,
-                "action": c.action,
-                "what": json.dumps(dict(c.what), ensure_ascii=False),
-                "proposer": c.proposer,
-                "made": day(c.created),
-            }
-            for c in session.changes()
-        ]
-    }
+    texts = ((c, json.dumps(dict(c.what), ensure_ascii=False)) for c in session.changes())
+    return {"changes": [{**c.to_json(), "what": text, "made": day(c.created)} for c, text in texts]}
 
 
 def _event(event: dict[str, Any]) -> dict[str, str]:
@@ -277,14 +251,9 @@ def _pseudonymize(studio: Studio, console: Console, fields: Fields, again: Calla
     try:
         if not wanted:
             raise UsageError("no column was named.", hint="Write the columns that name people, separated by commas.")
-        pseudonymize_table(
-            console.session,  # the same calls, through the service
-            studio.workspace.tables.path(kept),
-            place,
-            domain=fields.get("domain", ""),
-            columns=wanted,
-            purpose=fields.get("purpose", ""),
-        )
+        source, (domain, purpose) = studio.workspace.tables.path(kept), (fields.get(part, "") for part in ("domain", "purpose"))
+        # the same calls, through the service
+        pseudonymize_table(console.session, source, place, domain=domain, columns=wanted, purpose=purpose)
     except ShoalError as error:
         place.unlink(missing_ok=True)
         return again(problem=problem_of(error), status=status_of(error))

@@ -152,13 +152,9 @@ def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
     admission = Admission(vault)
     outer = APIRouter(prefix=prefix, tags=["vault"], responses=_REFUSALS, route_class=admission.route_class(everybody=True))
     routes.add_open_routes(outer, vault)
-    routes.add_open_fhir_routes(outer)
+    token = [Depends(_bearer)]  # describes the token in OpenAPI; admission has checked it before
     router = APIRouter(
-        prefix=prefix,
-        tags=["vault"],
-        responses=_REFUSALS,
-        dependencies=[Depends(_bearer)],  # describes the token in OpenAPI; admission has checked it before
-        route_class=admission.route_class(),
+        prefix=prefix, tags=["vault"], responses=_REFUSALS, dependencies=token, route_class=admission.route_class()
     )
     _add_find(router, admission, FindBatcher())
     routes.add_action_routes(router)
@@ -271,11 +267,10 @@ class FindBatcher:
 
     async def _answer(self, group: FindGroup, members: Sequence[Waiting]) -> None:
         identities = [identity for identity, _ in members]
-        session, domain, purpose, role, relation = group
+        session, domain, *context = group
+        details = dict(zip(("purpose", "role", "relation"), context, strict=True))
         try:
-            answers = await run_in_threadpool(
-                session.find_many, domain, identities, purpose=purpose, role=role, relation=relation
-            )
+            answers = await run_in_threadpool(session.find_many, domain, identities, **details)
         except ShoalError as error:
             if len(members) > 1 and (isinstance(error, DataError) or getattr(error, "reason", "") == "limit"):
                 for member in members:  # what is wrong with one, or too much together, is not the others' fault

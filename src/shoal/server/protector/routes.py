@@ -62,7 +62,7 @@ def add_action_routes(router: APIRouter) -> None:
 
 
 def add_open_routes(router: APIRouter, vault: Vault) -> None:
-    """What needs no token: claiming one, and whether the service is alive."""
+    """What needs no token: claiming one, whether the service is alive, and what a FHIR client reads first."""
 
     @router.post("/enrol", summary="Claim your token with your enrolment code, once")
     async def enrol(codes: Annotated[list[Code], Body(min_length=1, max_length=2, embed=True)]) -> models.Enrolled:
@@ -72,6 +72,10 @@ def add_open_routes(router: APIRouter, vault: Vault) -> None:
     async def health() -> models.Done:
         await run_in_threadpool(vault.store.check_anchor)
         return models.Done(done=True)
+
+    @router.get("/fhir/metadata", summary="Show what the FHIR interface can do (CapabilityStatement)")
+    async def metadata() -> dict[str, Any]:
+        return CAPABILITIES
 
 
 def add_state_routes(router: APIRouter, vault: Vault) -> None:
@@ -99,20 +103,17 @@ def _endpoint(action: Action) -> Callable[..., Any]:
     """The handler of an action; its signature tells FastAPI the path, the query and the body."""
     rest = [p for p in action.parameters if not action.in_path(p)]
     kind = inspect.Parameter.KEYWORD_ONLY
-    session = inspect.Parameter("current", kind, annotation=CurrentSession)
-    outer = [
-        session,
-        *(inspect.Parameter(p.wire, kind, annotation=Annotated[str, Path()]) for p in action.parameters if action.in_path(p)),
-    ]
+    outer = [inspect.Parameter("current", kind, annotation=CurrentSession)]
+    outer += [inspect.Parameter(p.wire, kind, annotation=Annotated[str, Path()]) for p in action.parameters if action.in_path(p)]
     if action.method == "GET":
-        hints = {p.wire: Annotated[_hint(p.kind), Query()] for p in rest}
-        outer += [inspect.Parameter(p.wire, kind, annotation=hints[p.wire], default=_default(p)) for p in rest]
+        for p in rest:
+            outer.append(inspect.Parameter(p.wire, kind, annotation=Annotated[_hint(p.kind), Query()], default=_default(p)))
     elif rest:
         model = body_model(action.name, tuple(rest))
+        body = inspect.Parameter("body", kind, annotation=model)
         if all(p.default is not REQUIRED for p in rest):
-            outer.append(inspect.Parameter("body", kind, annotation=Optional[model], default=None))  # noqa: UP045  a runtime type
-        else:
-            outer.append(inspect.Parameter("body", kind, annotation=model))
+            body = body.replace(annotation=Optional[model], default=None)  # noqa: UP045  a runtime type
+        outer.append(body)
 
     async def handle(**given: Any) -> Any:
         session = given.pop("current")
@@ -266,24 +267,11 @@ def add_fhir_routes(router: APIRouter) -> None:
         return await _answered(_decided, session.deny, session, request_id, None)
 
 
-def add_open_fhir_routes(router: APIRouter) -> None:
-    """What a FHIR client reads first, without a token."""
-
-    @router.get("/fhir/metadata", summary="Show what the FHIR interface can do (CapabilityStatement)")
-    async def metadata() -> dict[str, Any]:
-        return CAPABILITIES
-
-
 CAPABILITIES: dict[str, Any] = json.loads(files(__package__).joinpath("capabilities.json").read_text(encoding="utf-8"))
 """What the interface can do, as FHIR describes it."""
 
-_TASK_STATUS = {
-    "pending": "requested",
-    "approved": "accepted",
-    "denied": "rejected",
-    "withdrawn": "cancelled",
-    "delivered": "completed",
-}
+_TASK_STATUS = {"pending": "requested", "approved": "accepted", "denied": "rejected", "withdrawn": "cancelled"}
+_TASK_STATUS["delivered"] = "completed"
 
 
 def _task(request: Any, now: float) -> dict[str, Any]:
@@ -385,10 +373,8 @@ def _reveal(session: Any, body: Parameters) -> Answers | JSONResponse:
 
 def _row(target: str, original: str | None, pseudonym: str | None, wanted: str) -> Answer:
     """Identity and pseudonym of one person, or that there is none."""
-    parts = [Part(name="target", valueIdentifier=Identifier(value=target))]
-    for name, value in (("original", original), ("pseudonym", pseudonym)):
-        if value is not None:
-            parts.append(Part(name=name, valueIdentifier=Identifier(value=value)))
+    values = {"target": target, "original": original, "pseudonym": pseudonym}
+    parts = [Part(name=name, valueIdentifier=Identifier(value=v)) for name, v in values.items() if v is not None]
     if (original if wanted == "original" else pseudonym) is None:
         parts.append(Part(name="error", valueCode="not-found"))
     return Answer(name=wanted, part=parts)

@@ -292,16 +292,13 @@ def _card(name: str, spec: dict[str, Any]) -> dict[str, Any]:
         next((f"{len(spec[k])} answers" for k in ("shares", "counts") if isinstance(spec.get(k), list)), "described in the file"),
     )
     registry = spec.get("registry") if isinstance(spec.get("registry"), dict) else {}
+    form = {"low": low, "high": high, "band": band, "unit": unit, "values": spec.get("values", 5)}
     return {
+        **form,
         "name": name,
         "text": spec.get("text", ""),
         "how": how,
         "described": described,
-        "values": spec.get("values", 5),
-        "low": low,
-        "high": high,
-        "band": band,
-        "unit": unit,
         "answers": "\n".join(f"{a} {100 * s:.6g}" for a, s in (listed or {}).items()),
         "known": spec.get("source") != "guess" and how == "answers",
         "ordered": bool(spec.get("ordered")),
@@ -319,14 +316,8 @@ def _changes(suggested: list[Suggestion], meter: Metered) -> list[dict[str, Any]
     for number, one in enumerate(suggested):
         if one.changes:
             words = "; ".join(c.text for c in one.changes)
+            shares = {"before": percent(one.before), "after": percent(one.after), "share": one.after}
             out.append(
-                {
-                    "number": number,
-                    "words": words[:1].upper() + words[1:],
-                    "before": percent(one.before),
-                    "after": percent(one.after),
-                    "share": one.after,
-                    "reached": one.after <= meter.meter.target,
-                }
+                {"number": number, "words": words[:1].upper() + words[1:], "reached": one.after <= meter.meter.target, **shares}
             )
     return out

@@ -60,17 +60,10 @@ def _add_page(router: APIRouter, studio: Studio, meters: Meters) -> None:
     @router.get("/questions/{key}")
     def one(request: Request, key: str) -> Response:
         questionnaire, now = kept.get(key), kept.now(key)
-        extra = shown(meters, now.policy)
-        return page(
-            request,
-            "questionnaire/one.html",
-            kept=questionnaire,
-            text=now.policy,
-            tables=studio.workspace.tables.all(),
-            pilot=question_edits.pilot_of(now.policy),
-            **steps_of(kept.history, questionnaire.id, now.number),
-            **extra,
-        )
+        numbers, tables = shown(meters, now.policy), studio.workspace.tables.all()
+        context = {"kept": questionnaire, "text": now.policy, "pilot": question_edits.pilot_of(now.policy), **numbers}
+        steps = steps_of(kept.history, questionnaire.id, now.number)
+        return page(request, "questionnaire/one.html", tables=tables, **steps, **context)
 
     @router.get("/questions/{key}/questions.yml")
     def save(key: str) -> Response:

@@ -67,16 +67,9 @@ def proposal_of(studio: Studio, shelf: Shelf, asked: Asked) -> Proposal:
     if shelf.has_own:
         with shelf.store() as store:
             published = store.latest(canonical(asked.codes), str(asked.population), signer_of(shelf).public)
-    return propose(
-        counts.sizes,
-        asked.codes,
-        asked.population,
-        holder=asked.holder,
-        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
-        method=asked.method,
-        ledger=Ledger.load(shelf.ledger_file),
-        published=published,
-    )
+    today, ledger = datetime.datetime.now(datetime.UTC).date().isoformat(), Ledger.load(shelf.ledger_file)
+    about: dict[str, Any] = {"holder": asked.holder, "date": today, "method": asked.method}
+    return propose(counts.sizes, asked.codes, asked.population, ledger=ledger, published=published, **about)
 
 
 def leaves(proposal: Proposal) -> str:

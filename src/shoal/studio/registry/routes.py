@@ -247,9 +247,7 @@ def map_of(registry: Registry, text: str, group: int) -> dict[str, Any]:
     heads = sorted({c for one in shown for c in one.codings}, key=lambda c: (len(c), c))
     rows = []
     for one in shown:
-        cells: list[dict[str, Any] | None] = []
-        for codes in heads:
-            cells.append(_cell(registry, codes, one.population, group) if codes in one.codings else None)
+        cells = [_cell(registry, codes, one.population, group) if codes in one.codings else None for codes in heads]
         rows.append({"population": one.population, "cells": cells})
     return {"heads": [", ".join(label(code) for code in c) for c in heads], "rows": rows, "more": len(places) > MOST_ROWS}
 
@@ -257,12 +255,11 @@ def map_of(registry: Registry, text: str, group: int) -> dict[str, Any]:
 def _cell(registry: Registry, codes: tuple[str, ...], population: str, group: int) -> dict[str, Any]:
     answer = registry.query(codes, population)
     share = answer.unique_share(group)
-    heat = sum(share.value >= step for step in STEPS)
     return {
         "codes": ",".join(codes),
         "share": percent(share.value),
         "between": f"between {percent(share.low)} and {percent(share.high)}, grade {share.grade}",
-        "heat": heat,
+        "heat": sum(share.value >= step for step in STEPS),
         "disputed": answer.dispute is not None,
     }
 
@@ -289,13 +286,8 @@ def _record(record: Record, registry: Registry, answer: Answer) -> dict[str, Any
     stated = [s for s in registry.source.statements() if s.subject in (record.key, record.id)]
     kappa = record.summary.statistics["kappa"]
     return {
-        "id": record.id,
-        "holder": record.holder,
+        **{name: getattr(record, name) for name in ("id", "holder", "date", "version", "method", "source")},
         "fingerprint": fingerprint(record.key),
-        "date": record.date,
-        "version": record.version,
-        "method": record.method,
-        "source": record.source,
         "people": f"{record.summary.size:,}",
         "cells": f"{record.summary.cells:,}",
         "kappa": f"{kappa.value:g} ± {kappa.step:g}",
@@ -321,8 +313,7 @@ def _dispute(answer: Answer) -> dict[str, Any] | None:
         return None
     rows = []
     for name, apart in sorted(answer.dispute.spread.items()):
-        values = [
-            f"{r.summary.statistics[name].value:g}" if name in r.summary.statistics else "–" for r in answer.dispute.records
-        ]
+        every = (r.summary.statistics for r in answer.dispute.records)
+        values = [f"{numbers[name].value:g}" if name in numbers else "–" for numbers in every]
         rows.append({"name": name, "values": values, "apart": f"{apart[1] - apart[0]:.4g}"})
     return {"holders": [r.holder for r in answer.dispute.records], "rows": rows, "cautious": answer.dispute.cautious.holder}

@@ -82,7 +82,9 @@ def _rows(improvement: Improvement, tried: Tried, least: int, most: int = ROWS) 
 def more(improvement: Improvement, levels: Mapping[str, int], column: str) -> dict[str, Any]:
     """What may come a moment later: ways out, who is left out, the path from raw to safe, a column and rows before and after."""
     tried = improvement.at(levels)
-    name = column if column in improvement.heights else _most_changed(improvement, levels)
+    # without a choice: the generalized column with most values; if none is generalized, the column with most values
+    most = max(levels, key=lambda c: (levels[c] > 0, improvement.shown(c)[0].groups))
+    name = column if column in improvement.heights else most
     return {
         "ways": [] if tried.met else _ways(improvement, levels),
         "lost": [
@@ -94,11 +96,6 @@ def more(improvement: Improvement, levels: Mapping[str, int], column: str) -> di
         "effect": _effect(improvement, name, tried),
         "rows": _rows(improvement, tried, improvement.policy.smallest_class) if tried.met else [],
     }
-
-
-def _most_changed(improvement: Improvement, levels: Mapping[str, int]) -> str:
-    """The generalized column with most values; if none is generalized, the column with most values."""
-    return max(levels, key=lambda c: (levels[c] > 0, improvement.shown(c)[0].groups))
 
 
 def _effect(improvement: Improvement, name: str, tried: Tried) -> list[Chart]:

@@ -49,13 +49,8 @@ def first_policy(inspection: Inspection, read: Mapping[str, Any] | None = None) 
     suggested = {role: list(named) for role, named in roles.items() if named}
     document: Document = {"roles": _write_roles(roles), "found": suggested, "preset": "internal"}
     reading = {**(inspection.read.get("plan", {}) if inspection.read.get("repairs") else {}), **(read or {})}
-    if reading:
-        document["read"] = reading
-    if inspection.unit:
-        document["unit"] = inspection.unit
-    if inspection.weight:
-        document["weight"] = inspection.weight
-    return _text(document)
+    more = {"read": reading, "unit": inspection.unit, "weight": inspection.weight}
+    return _text(document | {name: value for name, value in more.items() if value})
 
 
 def _edit(change: Callable[Concatenate[Document, P], None]) -> Callable[Concatenate[str, P], str]:
@@ -402,14 +397,7 @@ def event_policy(policy: Policy, columns: Sequence[str], *, time: str, place: st
     others = [c for c in columns if c not in events.values()]
     harmless = [c for c in others if c in policy.insensitive]
     roles = {"direct": [c for c in others if c not in harmless], "insensitive": harmless}
-    text = policy_file.write_yaml(
-        {
-            "events": events,
-            "roles": {role: named for role, named in roles.items() if named},
-            "require": {"known": {"records": records, "k": k}},
-            "allow": {"suppress": suppress},
-            **{name: value for name, value in policy.about.items() if value and name != "approved_by"},
-        }
-    )
-    Policy.parse(text)
-    return text
+    about = {name: value for name, value in policy.about.items() if value and name != "approved_by"}
+    requirements = {"require": {"known": {"records": records, "k": k}}, "allow": {"suppress": suppress}}
+    document = {"events": events, "roles": {role: named for role, named in roles.items() if named}, **requirements, **about}
+    return check_policy(policy_file.write_yaml(document))

@@ -149,7 +149,8 @@ def ending_of(head: bytes, name: str) -> str:
         )
     for sign, ending in SIGNS:
         if head.startswith(sign):
-            return ".xlsx" if ending == ".zip" and _workbook(head) else _packed_kind(ending, name)
+            workbook = ending == ".zip" and head[30:].startswith(WORKBOOK)
+            return ".xlsx" if workbook else _packed_kind(ending, name)
     for sign, what in OTHERS:
         if head.startswith(sign):
             raise DataError(f"This file is {what}, not a table.", hint=READS)
@@ -164,9 +165,8 @@ def ending_of(head: bytes, name: str) -> str:
     return ".tsv" if name.lower().endswith((".tsv", ".tab")) else ".csv"
 
 
-def _workbook(head: bytes) -> bool:
-    """Whether a zip begins as a workbook does: the name of its first file stands at byte 30."""
-    return head[30:].startswith((b"[Content_Types]", b"xl/", b"_rels/", b"docProps/"))
+WORKBOOK = (b"[Content_Types]", b"xl/", b"_rels/", b"docProps/")
+"""How the name of the first file of a workbook begins, at byte 30 of the zip."""
 
 
 def _packed_kind(ending: str, name: str) -> str:
