@@ -92,30 +92,14 @@ def _headline(m: Measurement) -> list[tuple[str, str, str]]:
         share = f"{_shared.shown(100 * m.whole_set.unique_share, 3)} % of all, by all records of a person together"
         rows.insert(2, ("one of a kind by the set", f"{m.whole_set.unique:,}", share))
     if m.presence is not None:
-        rows.append(
-            (
-                "k-map",
-                f"{m.presence.k_map:,}",
-                f"δ-presence {_shared.shown(m.presence.delta_min, 3)} to {_shared.shown(m.presence.delta_max, 3)}",
-            )
-        )
+        ends = f"{_shared.shown(m.presence.delta_min, 3)} to {_shared.shown(m.presence.delta_max, 3)}"
+        rows.append(("k-map", f"{m.presence.k_map:,}", f"δ-presence {ends}"))
     if m.individual is not None:
-        rows.append(
-            (
-                "individual risk, mean",
-                one_in(m.individual.mean),
-                f"{_shared.shown(m.individual.expected)} re-identifications expected",
-            )
-        )
+        expected = f"{_shared.shown(m.individual.expected)} re-identifications expected"
+        rows.append(("individual risk, mean", one_in(m.individual.mean), expected))
     if m.sample and m.sample.get("value") is not None:
-        low, high = one_in(m.sample["low"]), one_in(m.sample["high"])
-        rows.append(
-            (
-                "a unique match is right",
-                one_in(m.sample["value"]),
-                f"{low} to {high}, Skinner and Elliot; grade {m.sample['grade']}",
-            )
-        )
+        value, low, high = (one_in(m.sample[end]) for end in ("value", "low", "high"))
+        rows.append(("a unique match is right", value, f"{low} to {high}, Skinner and Elliot; grade {m.sample['grade']}"))
     return rows
 
 
@@ -131,16 +115,8 @@ def _secret(m: Measurement) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for name, d in m.diversity.items():
         c = m.closeness[name]
-        cells = (
-            f"{d.distinct}",
-            _shared.shown(d.entropy, 3),
-            f"{d.recursive}",
-            _shared.shown(c.t, 3),
-            c.distance,
-            _shared.shown(d.alpha, 3),
-            _shared.shown(c.beta, 3),
-        )
-        rows.append((name, *cells))
+        entropy, t, alpha, beta = (_shared.shown(x, 3) for x in (d.entropy, c.t, d.alpha, c.beta))
+        rows.append((name, f"{d.distinct}", entropy, f"{d.recursive}", t, c.distance, alpha, beta))
     return rows
 
 

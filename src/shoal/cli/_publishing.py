@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,7 +40,23 @@ Target = Annotated[str, typer.Option("--registry", help="SQLite file, database U
 Key = Annotated[
     Path | None, typer.Option("--key", help="Ed25519 key file to sign with (mode 600); else registry.key, made when missing.")
 ]
-OWN_KEY = Path("registry.key")
+Noise = Annotated[
+    float | None,
+    typer.Option("--noise", metavar="EPSILON", help="Draw the numbers with calibrated noise of this ε (1 is usual)."),
+]
+Answers = Annotated[
+    str, typer.Option("--answers", help="With --noise: counts of every combination. Public answers: 'sex=F,M;work=yes,no'.")
+]
+Unit = Annotated[str | None, typer.Option("--unit", help="Column that names a person, where a person may have several rows.")]
+Count = Annotated[str | None, typer.Option("--count", help="Column with numbers of people: the table holds counts, not people.")]
+By = Annotated[
+    str | None, typer.Option("--by", help="Column with places: one record for each, as PLACE/value of the population.")
+]
+OfStudy = Annotated[
+    bool, typer.Option("--study", help="TABLE is what 'shoal study … --json' wrote: one record per set and subpopulation.")
+]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the signed record (of several: all of them) to this file.")]
+OWN_KEY, LEDGER = Path("registry.key"), Path("registry-ledger.json")
 
 
 def key(key: Key = None, as_json: options.Json = False) -> None:
@@ -47,9 +64,8 @@ def key(key: Key = None, as_json: options.Json = False) -> None:
     if key is not None and not key.exists():
         _make_key(key)
     own = signer_of(key)
-    _shared.tell(
-        {"key": own.public, "fingerprint": own.fingerprint}, f"{own.public}  (fingerprint {own.fingerprint})", as_json=as_json
-    )
+    keys = {"key": own.public, "fingerprint": own.fingerprint}
+    _shared.tell(keys, f"{own.public}  (fingerprint {own.fingerprint})", as_json=as_json)
 
 
 def endorse(
@@ -87,11 +103,8 @@ def _state(kind: str, subject: str, registry: str, key_file: Path | None, as_jso
         raise UsageError("nobody vouches for themselves.", hint="Ask another holder to endorse your key.")
     statement = Statement(kind, subject, own.public, today(), target.next_number(own.public)).signed(own)
     target.state(statement)
-    _shared.tell(
-        {"stated": statement.to_json()},
-        f"Stated: {kind} {subject} (number {statement.number} of {own.fingerprint}).",
-        as_json=as_json,
-    )
+    sentence = f"Stated: {kind} {subject} (number {statement.number} of {own.fingerprint})."
+    _shared.tell({"stated": statement.to_json()}, sentence, as_json=as_json)
 
 
 def token(
@@ -159,34 +172,17 @@ def publish(
     population: People,
     holder: Annotated[str, typer.Option("--holder", help="Who publishes.")] = "",
     registry: Target = "",
-    ledger: Annotated[Path, typer.Option("--ledger", help="Private memory of what was published.")] = Path(
-        "registry-ledger.json"
-    ),
+    ledger: Annotated[Path, typer.Option("--ledger", help="Private memory of what was published.")] = LEDGER,
     key: Key = None,
     cells: Annotated[int | None, typer.Option("--cells", min=1, help="Number of possible cells.")] = None,
-    noise: Annotated[
-        float | None,
-        typer.Option("--noise", metavar="EPSILON", help="Draw the numbers with calibrated noise of this ε (1 is usual)."),
-    ] = None,
-    answers: Annotated[
-        str, typer.Option("--answers", help="With --noise: counts of every combination. Public answers: 'sex=F,M;work=yes,no'.")
-    ] = "",
-    unit: Annotated[
-        str | None, typer.Option("--unit", help="Column that names a person, where a person may have several rows.")
-    ] = None,
-    count: Annotated[
-        str | None, typer.Option("--count", help="Column with numbers of people: the table holds counts, not people.")
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option("--by", help="Column with places: one record for each, as PLACE/value of the population.")
-    ] = None,
-    study: Annotated[
-        bool, typer.Option("--study", help="TABLE is what 'shoal study … --json' wrote: one record per set and subpopulation.")
-    ] = False,
+    noise: Noise = None,
+    answers: Answers = "",
+    unit: Unit = None,
+    count: Count = None,
+    by: By = None,
+    study: OfStudy = False,
     sample: Annotated[bool, typer.Option("--sample", help="The table is a sample, not a complete count.")] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the signed record (of several: all of them) to this file.")
-    ] = None,
+    out: Out = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave, and stop.")] = False,
     preview: options.Preview = False,
     as_json: options.Json = False,
@@ -271,9 +267,7 @@ def publish_study(content: dict[str, Any], codes: str, population: str, how: Pub
 
     coded = dict(zip(*_columns(codes), strict=True))
     people = Population.parse(population)
-    bulk, records, submitted = how.carry_out(
-        lambda book, latest, options: _propose_study(content, coded, people, book, latest, options)
-    )
+    bulk, records, submitted = how.carry_out(partial(_propose_study, content, coded, people))
     if not as_json:
         _tell_many(bulk, records, submitted, how.dry_run, as_json)
     return _many(bulk, records, submitted, how.dry_run)

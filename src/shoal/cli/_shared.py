@@ -44,7 +44,6 @@ def say(message: str) -> None:
 
 def named(table: str) -> str:
     """A table as it can be typed after a command; a URL may hold a password and is not repeated."""
-
     return "TABLE" if "://" in table else shell_word(table)
 
 
@@ -84,11 +83,7 @@ def progress(title: str) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TimeElapsedColumn(),
-    )  # names of columns are not markup
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())  # names are not markup
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=1.0)
         yield lambda done, what: bar.update(task, completed=done, description=printable(what or title))

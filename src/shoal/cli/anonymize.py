@@ -73,7 +73,9 @@ def anonymize(
     as_json: options.Json = False,
 ) -> None:
     """Make a table safe to share and prove it: data, plan, signed certificate and report in one folder."""
-    if policy is not None and _is_linked(policy):
+    from shoal.release.linked.policy import is_linked
+
+    if policy is not None and is_linked(policy):
         others = {"table": table, "draft": draft} | {n: v for n, v in verb_options.items() if n not in LINKED}
         _release_linked(policy, out, others, reading, verb_options, preview=preview, ledger=ledger, as_json=as_json)
         return
@@ -127,12 +129,6 @@ def _release(
     to_table = options.get("to_table")
     place = _shared.table_beside(table, to_table) if to_table else ""
     (show_release if of_people else show_event_release)(release, out, place, earlier)
-
-
-def _is_linked(policy: Path) -> bool:
-    from shoal.release.linked.policy import is_linked
-
-    return is_linked(policy)
 
 
 def _release_linked(

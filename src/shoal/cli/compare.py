@@ -67,13 +67,7 @@ def compare(
 def _show(c: "Comparison") -> None:
     _shared.line(c.sentence, style="bold")
     rows = [
-        (
-            x.name,
-            x.kind,
-            f"{x.values[0]:,} → {x.values[1]:,}",
-            _percent(x.losses["granularity"], kept=True),
-            _shown(x.distance),
-        )
+        (x.name, x.kind, f"{x.values[0]:,} → {x.values[1]:,}", _percent(x.losses["granularity"], kept=True), _shown(x.distance))
         for x in c.columns
     ]
     heads = ("column", "", "values", "detail kept", "distance")
@@ -119,10 +113,15 @@ def _percent(x: float | None, *, kept: bool = False) -> str:
     return "" if x is None else f"{_shared.shown(100 * (1 - x if kept else x), 3)} %"
 
 
-# no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
-
-
 LEDGER = Path("registry-ledger.json")
+Publish = Annotated[
+    str | None, typer.Option("--publish", metavar="REGISTRY", help="Publish each result to this registry: file or URL.")
+]
+Codes = Annotated[str, typer.Option("--codes", metavar="COLUMN=CODE", help="With --publish: codes, as age=age/years,sex=sex.")]
+People = Annotated[
+    str, typer.Option("--population", metavar="NAME", help="With --publish: the population, such as NL/Utrecht@2021.")
+]
+Data = Annotated[Path | None, typer.Option("--data", metavar="FOLDER", help="With --reproduce: folder of public tables.")]
 
 
 def _read_sets(file: Path) -> list[tuple[str, ...]]:
@@ -149,15 +148,9 @@ def study(
     verb_options: dict[str, Any],
     reading: dict[str, Any],
     report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write a self-contained HTML page.")] = None,
-    publish: Annotated[
-        str | None, typer.Option("--publish", metavar="REGISTRY", help="Publish each result to this registry: file or URL.")
-    ] = None,
-    codes: Annotated[
-        str, typer.Option("--codes", metavar="COLUMN=CODE", help="With --publish: codes, as age=age/years,sex=sex.")
-    ] = "",
-    population: Annotated[
-        str, typer.Option("--population", metavar="NAME", help="With --publish: the population, such as NL/Utrecht@2021.")
-    ] = "",
+    publish: Publish = None,
+    codes: Codes = "",
+    population: People = "",
     holder: Annotated[str, typer.Option("--holder", metavar="NAME", help="With --publish: who publishes.")] = "",
     key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="With --publish: the holder's private key.")] = None,
     ledger: Annotated[Path, typer.Option("--ledger", metavar="FILE", help="Private record of what was published.")] = LEDGER,
@@ -166,9 +159,7 @@ def study(
     reproduce: Annotated[
         bool, typer.Option("--reproduce", help="Compare the numbers of a source: TABLE is 000 … or all.")
     ] = False,
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="FOLDER", help="With --reproduce: folder of public tables.")
-    ] = None,
+    data: Data = None,
     preview: options.Preview = False,
     as_json: options.Json = False,
 ) -> None:
@@ -228,11 +219,9 @@ def _show_reproduced(source: str, data: Path | None, *, as_json: bool) -> None:
 def _show_study(s: "Study") -> None:
     _shared.line(s.sentence, style="bold")
     if s.sets:
-        rows = [
-            (x.name, *(_shared.shown(v) for v in (x.sizes.sets, x.sizes.min, x.sizes.q1, x.sizes.median, x.sizes.mean)),
-             *(_shared.shown(v) for v in (x.sizes.q3, x.sizes.max)), _shared.shown(x.entropy, 3), _shared.shown(x.kappa, 3))
-            for x in s.sets
-        ]  # fmt: skip
+        parts = ("sets", "min", "q1", "median", "mean", "q3", "max")
+        sizes = [[_shared.shown(getattr(x.sizes, part)) for part in parts] for x in s.sets]
+        rows = [(x.name, *y, _shared.shown(x.entropy, 3), _shared.shown(x.kappa, 3)) for x, y in zip(s.sets, sizes, strict=True)]
         heads = ("columns", "groups", "min", "q1", "median", "mean", "q3", "max", "bits", "κ")
         _shared.show_table("Group sizes", heads, rows, right=range(1, 10))
         small = [(x.name, *(f"{n:,}" for n in x.at.values())) for x in s.sets]

@@ -104,8 +104,7 @@ def _json(q: "Questionnaire", meter: "Meter", ways: "list[Suggestion]", person: 
 def _show_person(person: "Degradation") -> None:
     chain, crowd = " → ".join(f"{x:,.1f}" for x in person.chain), person.crowd
     between = f"; between {crowd.low:,.0f} and {crowd.high:,.0f} for any dependence" if crowd.low < crowd.high else ""
-    sentence = f"With these answers: {chain} people{between}."
-    _shared.line(sentence)
+    _shared.line(f"With these answers: {chain} people{between}.")
 
 
 def _compute(path: Path | None, options: dict[str, Any]) -> tuple["Questionnaire", "Meter", "list[Suggestion]"]:

@@ -205,13 +205,11 @@ def dining(
     as_json: options.Json = False,
 ) -> None:
     """Dining cryptographers: who paid, from what is announced."""
-    from shoal.measures.observer import models
-
     try:
         inside = [int(x) for x in texts.names(insiders)]
     except ValueError:
         raise typer.BadParameter("insiders are numbers of players: 0,2.") from None
-    _tell_observer(models.dining_cryptographers(players, bias=bias, insiders=inside), plot, as_json=as_json)
+    _tell_observer("dining_cryptographers", plot, as_json, players, bias=bias, insiders=inside)
 
 
 def threshold_mix(
@@ -221,9 +219,7 @@ def threshold_mix(
     as_json: options.Json = False,
 ) -> None:
     """A mix that waits for so many messages: which of them is the one that leaves."""
-    from shoal.measures.observer import models
-
-    _tell_observer(models.threshold_mix(messages, attacker=attacker), plot, as_json=as_json)
+    _tell_observer("threshold_mix", plot, as_json, messages, attacker=attacker)
 
 
 def pool_mix(
@@ -234,9 +230,7 @@ def pool_mix(
     as_json: options.Json = False,
 ) -> None:
     """A mix that keeps a pool: which message of which round leaves now."""
-    from shoal.measures.observer import models
-
-    _tell_observer(models.pool_mix(messages, pool, rounds), plot, as_json=as_json)
+    _tell_observer("pool_mix", plot, as_json, messages, pool, rounds)
 
 
 def crowds(
@@ -248,12 +242,14 @@ def crowds(
     as_json: options.Json = False,
 ) -> None:
     """Crowds: who began, from who came before the first collaborator."""
+    _tell_observer("crowds", plot, as_json, members, corrupt=corrupt, forward=forward, paths=paths)
+
+
+def _tell_observer(protocol: str, plot: Path | None, as_json: bool, *settings: int, **options: Any) -> None:
+    """Print what an observer of the protocol learns, with a model of :mod:`shoal.measures.observer.models`."""
     from shoal.measures.observer import models
 
-    _tell_observer(models.crowds(members, corrupt=corrupt, forward=forward, paths=paths), plot, as_json=as_json)
-
-
-def _tell_observer(model: Any, plot: Path | None, *, as_json: bool) -> None:
+    model = getattr(models, protocol)(*settings, **options)
     numbers = model.to_json()
     seen = numbers["observations"]
     if plot is not None:
@@ -270,17 +266,10 @@ def _tell_observer(model: Any, plot: Path | None, *, as_json: bool) -> None:
     sentence += f"the best guess is right with a chance of {_shared.shown(numbers['right_guess'])}"
     _shared.line(sentence + (" (perfect: nothing is learned)." if numbers["perfect"] else "."))
     heads = ["observation", "chance", "likeliest", "posterior", "entropy", "degree", "grade", "KL"]
+    shown = _shared.shown
     rows = [
-        [
-            s["observation"],
-            _shared.shown(s["chance"]),
-            s["likeliest"],
-            _shared.shown(s["posterior"]),
-            _shared.shown(s["shannon_entropy"]),
-            _shared.shown(s["degree_of_anonymity"], 3),
-            s["grade"],
-            _shared.shown(s["kl"]),
-        ]
+        [s["observation"], shown(s["chance"]), s["likeliest"], shown(s["posterior"]), shown(s["shannon_entropy"])]
+        + [shown(s["degree_of_anonymity"], 3), s["grade"], shown(s["kl"])]
         for s in seen[:SHOWN]
     ]
     _shared.show_table("What each observation tells", heads, rows, right=(1, 3, 4, 5, 7))

@@ -261,12 +261,9 @@ def seed(
         filled = fill(store, progress=details)
         if not generated:
             filled = fill_built_in(store, filled)
-    _shared.tell(
-        filled,
-        f"Published {filled['records']:,} records about {filled['populations']:,} populations ({filled['source']}).\n"
-        f"Generated people: decide takes the word of their key with --trust {filled['key']}",
-        as_json=as_json,
-    )
+    words = f"Published {filled['records']:,} records about {filled['populations']:,} populations ({filled['source']}).\n"
+    words += f"Generated people: decide takes the word of their key with --trust {filled['key']}"
+    _shared.tell(filled, words, as_json=as_json)
 
 
 def _shares(text: str) -> list[float]:

@@ -17,7 +17,6 @@ from shoal.cli._shell.commands import Commands
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.studio.workspace import Workspace
     from shoal.studio.workspace.people import People
 
 
@@ -76,39 +75,37 @@ def studio(
         raise UsageError(f"port {port} is in use.", hint="Is a studio running already? Else choose another with --port.")
     about: dict[str, Any] = {"limit": int(limit * 1e9), "workers": workers, "vault": vault}
     about["hosts"] = (*LOOPBACK, host, *(name or ()))
-    scheme = "https" if tls_cert else "http"
-    if named:
-        from shoal.studio.accounts import create_house
-        from shoal.studio.workspace.people import People
-
-        app = create_house(People(folder, store=store), **about)
-        link = f"{scheme}://{_address(name[0] if name else host)}:{port}/login"
-        _shared.say(f"Log in at {link}")
-    else:
-        from shoal.studio.workspace import Workspace
-
-        app, link = _for_one(Workspace(folder, store=store), f"{scheme}://{_address(host)}:{port}", **about)
+    known = name[0] if name and named else host
+    address = f"http{'s' if tls_cert else ''}://{f'[{known}]' if ':' in known and not known.startswith('[') else known}:{port}"
+    app, link = (_for_many if named else _for_one)(folder, store, address, **about)
     _shared.say(f"Kept in {folder.absolute()} (stop with Ctrl-C)")
     if browser and own:
-        threading.Timer(1.0, _open, args=(link,)).start()
+        import webbrowser
+
+        threading.Timer(1.0, webbrowser.open, args=(link,)).start()
     run(app, host=host, port=port, tls_cert=tls_cert, tls_key=tls_key)
 
 
-def _for_one(workspace: Workspace, address: str, **about: Any) -> tuple[Any, str]:
-    """The studio of one person, and the link that opens it."""
-    from shoal.studio.app import create_app
+def _for_many(folder: Path, store: str | None, address: str, **about: Any) -> tuple[Any, str]:
+    """The studio of named users, and the page to log in."""
+    from shoal.studio.accounts import create_house
+    from shoal.studio.workspace.people import People
 
-    def print_code(code: str) -> None:
-        _shared.say(f"For another browser, once: {address}/enter?code={code}")
-
-    app = create_app(workspace, on_code=print_code, **about)
-    link = f"{address}/enter?code={app.state.door.code}"
-    _shared.say(f"Open this link; it works once: {link}")
+    app, link = create_house(People(folder, store=store), **about), f"{address}/login"
+    _shared.say(f"Log in at {link}")
     return app, link
 
 
-def _address(host: str) -> str:
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+def _for_one(folder: Path, store: str | None, address: str, **about: Any) -> tuple[Any, str]:
+    """The studio of one person, and the link that opens it."""
+    from shoal.studio.app import create_app
+    from shoal.studio.workspace import Workspace
+
+    once = f"For another browser, once: {address}/enter?code="
+    app = create_app(Workspace(folder, store=store), on_code=lambda code: _shared.say(once + code), **about)
+    link = f"{address}/enter?code={app.state.door.code}"
+    _shared.say(f"Open this link; it works once: {link}")
+    return app, link
 
 
 def _is_taken(host: str, port: int) -> bool:
@@ -120,12 +117,6 @@ def _is_taken(host: str, port: int) -> bool:
         except OSError:
             return True
     return False
-
-
-def _open(link: str) -> None:
-    import webbrowser
-
-    webbrowser.open(link)
 
 
 Place = Annotated[Path | None, typer.Option("--workspace", help="Folder of the studio (default: ~/shoal-studio).")]

@@ -40,10 +40,8 @@ def rotate(
     care = shared.care_of(session)
     if sum((domain is not None, master is not None, bool(master_shares), signing)) != 1:
         raise UsageError("give one key to change.", hint="--domain NAME, --new-key-file FILE, --new-key-share or --signing.")
-    if domain is not None and destroy is not None:
-        made = care.destroy_key(session, domain, destroy).key_id
-    elif domain is not None:
-        made = care.rotate_domain(session, domain).key_id
+    if domain is not None:
+        made = (care.rotate_domain(session, domain) if destroy is None else care.destroy_key(session, domain, destroy)).key_id
     elif master is not None:
         made = care.rotate_master(session, key_at(master))
     elif master_shares:
