@@ -87,8 +87,8 @@ def run(page: Path, folder: Path, data: Path | None, python: Path | None = None)
     """Run every step in ``folder``; each with what it printed. A step that fails raises AssertionError.
 
     The Python blocks of a page are one program, which runs where the first of them stands, and the ``shoal`` commands share one
-    process. With ``python``, an interpreter of another environment, everything runs there, with nothing of the checkout, and each
-    command is a process of its own.
+    process. With ``python``, an interpreter of another environment, everything runs there, with nothing of the checkout, and the
+    first command is the installed program in a process of its own.
     """
     env = {k: v for k, v in os.environ.items() if python is None or k != "PYTHONPATH"}
     env["XDG_STATE_HOME"] = str(folder / ".state")  # what Shoal remembers between runs
@@ -104,6 +104,7 @@ def run(page: Path, folder: Path, data: Path | None, python: Path | None = None)
         for step in found:
             if step.kind == "console":
                 out.append((step, _command(step.text, folder, python or Path(sys.executable), env, commands)))
+                commands = commands or ends.enter_context(_started(folder, env, python))
             else:
                 printed = printed or iter(_python([s.text for s in found if s.kind == "python"], folder, python, env))
                 out.append((step, next(printed)))
@@ -134,10 +135,20 @@ def _python(blocks: list[str], folder: Path, python: Path | None, env: dict[str,
 
 
 @contextlib.contextmanager
-def _started(folder: Path, env: Mapping[str, str]) -> Iterator[tuple[TextIO, TextIO]]:
-    """The way to and from the process of the commands."""
+def _started(folder: Path, env: Mapping[str, str], python: Path | None = None) -> Iterator[tuple[TextIO, TextIO]]:
+    """The way to and from the process of the commands: a warm one, or one of another environment."""
+    shown = {**env, "NO_COLOR": "1", "COLUMNS": "80"}
+    if python is not None:
+        pipe = subprocess.PIPE
+        with subprocess.Popen([python, "-c", COMMANDS], cwd=folder, env=shown, stdin=pipe, stdout=pipe, text=True) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            yield process.stdin, process.stdout
+            process.stdin.close()
+            assert process.wait() == 0
+        return
     (read, questions), (answers, write) = os.pipe(), os.pipe()
-    child = nursery.Child(COMMANDS, folder, {**env, "NO_COLOR": "1", "COLUMNS": "80"}, [read, write, 2])
+    child = nursery.Child(COMMANDS, folder, shown, [read, write, 2])
     os.close(read)
     os.close(write)
     with open(answers) as told:

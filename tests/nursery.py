@@ -191,13 +191,21 @@ class Child:
         socket.send_fds(_door(), [json.dumps(job).encode()], [*streams, there])
         os.close(there)
 
+    @functools.cached_property
+    def _known(self) -> list[bytes]:
+        """The number of its process, and how it ended if it has."""
+        return self._ended.read(64).split()
+
+    def send(self, number: signal.Signals) -> None:
+        os.kill(int(self._known[0]), number)
+
     def wait(self, kill_after: float | None = None) -> int:
         """Its exit code, or minus the signal that killed it: SIGKILL after so many seconds. Then there is no such process."""
         with self._ended:
-            known = self._ended.read(64)
-            if kill_after is not None and len(known.split()) < 2 and not select.select([self._ended], [], [], kill_after)[0]:
-                os.kill(int(known.split()[0]), signal.SIGKILL)
-            return int((known + self._ended.read()).split()[1])
+            known = self._known
+            if kill_after is not None and len(known) < 2 and not select.select([self._ended], [], [], kill_after)[0]:
+                self.send(signal.SIGKILL)
+            return int([*known, *self._ended.read().split()][1])
 
 
 def shoal(*words: str, folder: Path | None = None, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -207,7 +215,13 @@ def shoal(*words: str, folder: Path | None = None, env: Mapping[str, str] | None
 
 
 def run(
-    code: str, folder: Path, env: Mapping[str, str], *, arguments: Sequence[str] = (), strict: bool = False
+    code: str,
+    folder: Path,
+    env: Mapping[str, str],
+    *,
+    arguments: Sequence[str] = (),
+    strict: bool = False,
+    kill_after: float | None = None,
 ) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of a program; ``strict`` makes its warnings errors."""
 
@@ -217,5 +231,5 @@ def run(
 
     with open(os.devnull, "rb") as none, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
         streams = [none.fileno(), out.fileno(), said.fileno()]
-        ended = Child(code, folder, env, streams, arguments=arguments, strict=strict).wait()
+        ended = Child(code, folder, env, streams, arguments=arguments, strict=strict).wait(kill_after)
         return ended, text(out), text(said)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import nursery
 import shoal
 from release_forging import forge
 from shoal.errors import ShoalError, TamperError
@@ -139,8 +140,8 @@ def test_a_pipe_is_not_waited_for(releases, tmp_path, name):
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)
     code = "import sys; from shoal.release.verification import verify; print(verify(sys.argv[1]).ok)"
-    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=600)
-    assert done.stdout.strip() == "False", done.stderr
+    ended, out, told = nursery.run(code, tmp_path, os.environ, arguments=[str(folder)], kill_after=600)
+    assert (ended, out.strip()) == (0, "False"), told
 
 
 def test_cycles_links_and_many_files(releases, tmp_path):

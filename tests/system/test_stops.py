@@ -9,7 +9,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -97,38 +98,37 @@ with atomic(Path(sys.argv[1])) as part:
 """
 
 
-def waiting(place: Path) -> subprocess.Popen[bytes]:
+MEASURED = ["measure", "-", "--quasi", "age", "--json"]
+
+
+@contextmanager
+def waiting(place: Path) -> Iterator[nursery.Child]:
     """A command that has begun to copy its table into a private file, and waits for the rest of it."""
-    environment = {**os.environ, "TMPDIR": str(place)}
-    command = [sys.executable, "-m", "shoal", "measure", "-", "--quasi", "age", "--json"]
-    pipe = subprocess.PIPE
-    started = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
-    assert started.stdin is not None
-    started.stdin.write(b"age\n" + b"31\n" * 100_000)
-    started.stdin.flush()
-    until = time.monotonic() + 600
-    while not any(p.stat().st_size for p in place.glob(".shoal-stage-*/stdin.csv")):
-        assert started.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    return started
+    read, write = os.pipe()
+    with open(os.devnull, "wb") as out, os.fdopen(write, "wb") as rows:
+        streams = [read, out.fileno(), out.fileno()]
+        started = nursery.Child(nursery.COMMAND, place, {**os.environ, "TMPDIR": str(place)}, streams, arguments=MEASURED)
+        os.close(read)
+        rows.write(b"age\n" + b"31\n" * 100_000)
+        rows.flush()
+        until = time.monotonic() + 600
+        while not any(p.stat().st_size for p in place.glob(".shoal-stage-*/stdin.csv")):
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        yield started
 
 
 def test_signals_leave_nothing_or_the_next_run_removes_it(tmp_path: Path) -> None:
     for name, code in CODES.items():
         place = tmp_path / name
         place.mkdir()
-        started = waiting(place)
-        started.send_signal(signal.Signals[name])
-        started.wait(300)
-        for stream in (started.stdin, started.stdout, started.stderr):
-            assert stream is not None
-            stream.close()
-        assert started.returncode == code
+        with waiting(place) as started:
+            started.send(signal.Signals[name])
+            assert started.wait() == code
         left = [p.name for p in place.iterdir() if p.name.startswith(".shoal-stage-")]
         assert (len(left) == 1) == (name == "SIGKILL"), name
     killed = tmp_path / "SIGKILL"
-    command = [sys.executable, "-m", "shoal", "measure", "-", "--quasi", "age", "--json"]
+    command = [sys.executable, "-m", "shoal", *MEASURED]
     subprocess.run(command, input=b"age\n1\n", env={**os.environ, "TMPDIR": str(killed)}, check=True, capture_output=True)
     assert list(killed.glob(".shoal-*")) == []
 
@@ -255,8 +255,8 @@ command.main()
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_an_end_that_foreign_code_loses_is_raised_again(name: str) -> None:
     """An exception inside ``__del__`` goes no further, as in a callback of a library."""
-    done = subprocess.run([sys.executable, "-c", LOSING, name], capture_output=True, timeout=300, check=False)
-    assert done.returncode == CODES[name]
+    ended, _, told = nursery.run(LOSING, Path.cwd(), os.environ, arguments=[name])
+    assert ended == CODES[name], told
 
 
 LATE = """

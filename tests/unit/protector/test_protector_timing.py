@@ -100,7 +100,7 @@ def test_a_look_up_that_stops_early_would_be_found(
     with house.vault.store.read() as tx:
         opened = house.vault.keyring.opened(tx, house.vault.keyring.domain(tx, "d"))
         misses = [f"{i:06d}" for i in range(500_000, 500_000 + len(known))]
-        assert leaks(lambda text: opened.find(tx, [text], Context(), 0.0), known, misses, 1000)
+        assert leaks(lambda text: opened.find(tx, [text], Context(), 0.0), known, misses, 300)
 
 
 def test_misses_are_looked_for_among_the_people_who_are_there(house: House) -> None:
