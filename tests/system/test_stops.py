@@ -23,10 +23,9 @@ from shoal.disk.atomic import YOUNG, passing_name, sweep
 
 __all__ = ["postgres_server"]
 
-MATRIX = f"""
+MATRIX = """
 import atexit, json, os, resource, runpy, signal, sys, tempfile, time
 from pathlib import Path
-{nursery.LOADED}
 import shoal.api.transform
 
 def hidden(place):
@@ -75,16 +74,16 @@ def run(place, words, end):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 found = []
-for name, words, end in json.load(sys.stdin):
-    place = Path(sys.argv[1]) / f"{{name}} {{end}}"
+for name, words, end in json.loads(sys.argv[2]):
+    place = Path(sys.argv[1]) / f"{name} {end}"
     (place / "tmp").mkdir(parents=True)
-    words = [w.replace("OUT", str(place / "out")).replace("NEW", f"new_{{len(found)}}") for w in words]
+    words = [w.replace("OUT", str(place / "out")).replace("NEW", f"new_{len(found)}") for w in words]
     code, left, made = run(place, words, end), hidden(place), [p.name for p in place.glob("out*")]
     again = run(place, words, "") if end == "SIGKILL" else 0
     said = (place / "said").read_text() if end == "full disk" else ""
     after = [p.name for p in place.glob("out*")]
-    found.append({{"case": [name, end], "code": code, "left": left, "made": made, "said": said, "again": again, "after": after,
-                  "still": hidden(place)}})
+    found.append({"case": [name, end], "code": code, "left": left, "made": made, "said": said, "again": again, "after": after,
+                  "still": hidden(place)})
 json.dump(found, sys.stdout)
 """
 CODES = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129, "SIGKILL": -9}
@@ -151,15 +150,9 @@ def ended(cases: list[tuple[str, list[str], str]], folder: Path) -> list[dict[st
     policy = folder / "policy.yml"
     policy.write_text(POLICY)
     cases = [(name, [str(policy) if w == "POLICY" else w for w in words], end) for name, words, end in cases]
-    done = subprocess.run(
-        [sys.executable, "-c", MATRIX, str(folder / "run")],
-        input=json.dumps(cases),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)
+    code, out, told = nursery.run(MATRIX, folder, os.environ, arguments=[str(folder / "run"), json.dumps(cases)])
+    assert code == 0, told
+    found: list[dict[str, Any]] = json.loads(out)
     assert [tuple(f["case"]) for f in found] == [(name, end) for name, _, end in cases]
     for f in found:
         name, end = f["case"]
