@@ -92,9 +92,9 @@ def _facts_and_rows(columns: Sequence[Column], whole: Any, records: int) -> tupl
     facts, rows = [], SomeRows(whole)
     for i, column in enumerate(columns):
         held = whole.column(i)
-        values, sizes, at = count_values(held.chunk(0) if held.num_chunks == 1 else held.combine_chunks())
-        rows.keep(column.name, at)
+        values, sizes, at, order = count_values(held.chunk(0) if held.num_chunks == 1 else held.combine_chunks())
         facts.append(facts_of(column, values, sizes, held.null_count, records))
+        rows.keep(column.name, at, facts[-1].values if len(values) <= MOST_VALUES else (), order)
     return facts, rows
 
 

@@ -63,7 +63,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     own = [number_codes(facts) for facts in table]
     counted = Counter(code for codes in own for code in codes)
     below = Counter(str(int(float(code))) for facts in table for code in below_codes(facts))
-    shared = {code for code, n in counted.items() if n >= SHARED and code not in below}
+    shared = frozenset(code for code, n in counted.items() if n >= SHARED and code not in below)
     shared |= {code for code, n in below.items() if n >= BELOW}
     spelled = [missing_spellings(facts, shared=shared, own=codes) for facts, codes in zip(table, own, strict=True)]
     bare = [facts.without(gone) for facts, gone in zip(table, spelled, strict=True)]
@@ -189,7 +189,7 @@ def _usual(topic: Topic, facts: ColumnFacts) -> str:
     """The scale that columns of a topic have; amounts of money from 1 to 25 are numbered bands."""
     if topic.key not in BANDED or not facts.whole or facts.numbers is None or facts.distinct < 3:
         return topic.scale
-    return "ordered" if float(facts.numbers.min()) >= 0 and float(facts.numbers.max()) <= MOST_CODES else topic.scale
+    return "ordered" if facts.low >= 0 and facts.high <= MOST_CODES else topic.scale
 
 
 def _few_codes(facts: ColumnFacts, topic: Topic | None) -> bool:

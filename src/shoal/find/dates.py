@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from shoal.find.finding import remembered
 from shoal.find.vocabulary import alternatives, folded, ranked
 from shoal.kernels.text import Pattern
 
@@ -104,6 +105,7 @@ def unix_times(numbers: npt.NDArray[np.float64]) -> bool:
     return any(unit * 500_000_000 <= low <= high <= unit * 2_100_000_000 for unit in (1, 1_000))
 
 
+@remembered
 def date_share(values: Sequence[str], kind: str) -> float:
     """The share of values that are written as dates."""
     if not values:

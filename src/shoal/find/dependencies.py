@@ -65,11 +65,24 @@ class SomeRows:
     def __init__(self, table: Any) -> None:
         rows = table.num_rows
         self._places = np.linspace(0, rows - 1, MOST_ROWS).astype(np.int64) if rows > MOST_ROWS else None
-        self._table, self._codes = table, dict[str, Codes]()
+        self._table, self._codes, self._texts = table, dict[str, Codes](), dict[str, tuple[Sequence[str], Codes | None]]()
 
-    def keep(self, name: str, codes: Codes) -> None:
-        """Keep the codes of a column (see :func:`coded`), given for all rows at hand, so that they are not counted again."""
+    def keep(self, name: str, codes: Codes, texts: Sequence[str] = (), order: Codes | None = None) -> None:
+        """Keep the codes of a column (see :func:`coded`), given for all rows at hand, so that they are not counted again.
+
+        ``texts`` are all distinct values as texts, none if unknown; ``order`` their codes, None for the order of the codes.
+        """
         self._codes[name] = codes if self._places is None else codes[self._places]
+        self._texts[name] = texts, order
+
+    def texts(self, name: str, most: int) -> list[str | None]:
+        """The first values of a column as canonical texts."""
+        texts, order = self._texts.get(name, ((), None))
+        if not texts:
+            return list(canonical_text(self.values(name, most)).to_pylist())
+        places = self.codes(name)[:most]
+        places = places if order is None else np.append(np.argsort(order), -1)[places]
+        return [None if i < 0 else texts[i] for i in places.tolist()]
 
     def values(self, name: str, most: int | None = None) -> Any:
         """The values of a column, or the first of them."""
@@ -128,18 +141,20 @@ def coded(values: Any) -> tuple[Any, Codes]:
     return distinct.take(order), rank[at]
 
 
-def count_values(values: Any) -> tuple[Any, npt.NDArray[np.int64], Codes]:
+def count_values(values: Any) -> tuple[Any, npt.NDArray[np.int64], Codes, Codes | None]:
     """The distinct values in order, how many rows hold each, and the place of each row's value among those of :func:`coded`.
 
+    At last the places of the values among those, None if it is the same order.
+
     >>> [x.tolist() for x in count_values(pa.array(["b", "a", None, "b"]))]
-    [['a', 'b'], [1, 2], [0, 1, -1, 0]]
+    [['a', 'b'], [1, 2], [0, 1, -1, 0], [1, 0]]
     """
     distinct, at = coded(values)
     sizes = np.bincount(at[at >= 0] if values.null_count else at, minlength=len(distinct))
     if not has_order(distinct.type):
         order = pc.sort_indices(distinct)
-        distinct, sizes = distinct.take(order), sizes[to_numpy(order)]
-    return distinct, sizes, at
+        return distinct.take(order), sizes[to_numpy(order)], at, to_numpy(order)
+    return distinct, sizes, at, None
 
 
 def _all_once(distinct: Any, at: Codes) -> bool:
@@ -170,13 +185,14 @@ def _by_pairs(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[
     rank = {f.name: i for i, f in enumerate(sources)}
     if not sources:
         return tuple(findings), True
-    screen = _Screen([rows.codes(f.name) for f in looked])
+    open_to = {Role.QUASI: looked, Role.SENSITIVE: [f for f in looked if f.role is Role.UNDECIDED]}
+    screens = {role: _Screen([rows.codes(f.name) for f in open_to[role]]) for role in {f.role for f in sources} if open_to[role]}
     out: dict[str, ColumnFinding] = {}
     pairs = 0
     for x in sources[:MOST_SOURCES]:
         a = rows.codes(x.name)
-        for y, may in zip(looked, screen.may_follow(a), strict=True):
-            if not may or y is x or x.name in out or y.name in out or not _may_follow(x, y, rank):
+        for y in itertools.compress(open_to[x.role], screens[x.role].may_follow(a) if open_to[x.role] else ()):
+            if y is x or x.name in out or y.name in out or not _may_follow(x, y, rank):
                 continue
             pairs += 1
             if pairs > MOST_PAIRS:
@@ -319,13 +335,14 @@ def _by_keys(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[C
     outer = [f for f in findings if _undoes(f) and f.kind in kinds]
     out: dict[str, ColumnFinding] = {}
     inner.sort(key=lambda f: f.role is Role.QUASI)
-    texts = functools.cache(lambda name: canonical_text(rows.values(name, COMPARED)).to_pylist())
-    ends = functools.cache(lambda name: _ends(rows.values(name, LEAST_ROWS)))
-    held = np.array([ends(y.name) for y in outer]) if inner and outer else np.zeros((0, 3, 0), dtype=np.uint64)
+    fewest = min((x.distinct for x in inner), default=0)
+    outer = [y for y in outer if y.distinct >= fewest]
+    texts = functools.cache(lambda name: rows.texts(name, COMPARED))
+    keys, held = (_ends([rows.texts(f.name, LEAST_ROWS) for f in some]) if inner and outer else () for some in (inner, outer))
     distinct, left = np.array([y.distinct for y in outer]), MOST_KEYS
-    for x in inner:
+    for x, key in zip(inner, keys, strict=False):
         places = np.flatnonzero(distinct >= x.distinct)
-        may = _may_hold(ends(x.name), held[places[:left]]) if len(places) and left else ()
+        may = _may_hold(key, held[places[:left]]) if len(places) and left else ()
         for y in itertools.compress((outer[i] for i in places), may):
             if y.name not in out and key_inside(texts(x.name), texts(y.name)):
                 out[y.name] = _same_role(x, y, f"its values contain those of '{x.name}'", follows_from="")
@@ -335,14 +352,15 @@ def _by_keys(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[C
     return tuple(out.get(f.name, f) for f in findings), left >= 0
 
 
-def _ends(values: Any) -> npt.NDArray[np.uint64]:
-    """Of each text its bytes, and the first and the last eight of them as a number; 0 bytes are missing."""
-    texts = [text.encode() if text else b"" for text in canonical_text(values).to_pylist()]
+def _ends(columns: Sequence[Sequence[str | None]]) -> npt.NDArray[np.uint64]:
+    """For each column: of each text its bytes, and the first and the last eight of them as a number; 0 bytes are missing."""
+    texts = [text.encode() if text else b"" for column in columns for text in column]
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     stop = np.cumsum(lengths)
     data = np.frombuffer(b"".join([bytes(8), *texts, bytes(8)]), dtype=np.uint8)
     first, last = (data[at[:, None] + step] for at, step in ((stop - lengths + 8, np.arange(8)), (stop + 7, -np.arange(8))))
-    return np.stack([lengths.astype(np.uint64), *(np.ascontiguousarray(ends).view("<u8")[:, 0] for ends in (first, last))])
+    made = [lengths.astype(np.uint64), *(np.ascontiguousarray(ends).view("<u8")[:, 0] for ends in (first, last))]
+    return np.stack([part.reshape(len(columns), -1) for part in made], axis=1)
 
 
 def _may_hold(key: npt.NDArray[np.uint64], longer: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:

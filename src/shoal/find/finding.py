@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Literal
+from functools import cached_property, lru_cache, wraps
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.model.roles import NUMBERS, Column, Role
+
+FEW_TEXTS, KEPT = 30, 1 << 12
+"""Values of a column about which an answer is kept, and answers of one function that are kept."""
+Answer = TypeVar("Answer")
+
+
+def remembered(ask: Callable[..., Answer]) -> Callable[..., Answer]:
+    """A function of values whose answers about a few are kept: many columns of a wide table have the same ones."""
+    known: Callable[..., Answer] = lru_cache(maxsize=KEPT)(ask)
+
+    @wraps(ask)
+    def answer(values: Sequence[str], *more: object, **named: object) -> Answer:
+        return known(tuple(values), *more, **named) if len(values) <= FEW_TEXTS else ask(values, *more, **named)
+
+    return answer
 
 
 class Scale(enum.Enum):
@@ -128,9 +143,21 @@ class ColumnFacts:
             return None
 
     @cached_property
+    def low(self) -> float:
+        """The smallest number, of a column of numbers."""
+        assert self.numbers is not None
+        return float(self.numbers.min())
+
+    @cached_property
+    def high(self) -> float:
+        """The largest number, of a column of numbers."""
+        assert self.numbers is not None
+        return float(self.numbers.max())
+
+    @cached_property
     def signed(self) -> list[str]:
         """The values with a minus sign."""
-        if self.kind in NUMBERS and self.numbers is not None and (self.numbers >= 0).all():
+        if self.kind in NUMBERS and self.numbers is not None and (not self.values or self.low >= 0):
             return []
         return [v for v in self.values if v.startswith("-")]
 
@@ -138,11 +165,9 @@ class ColumnFacts:
     def whole(self) -> bool:
         """Whether every value is a whole number."""
         numbers = self.numbers
-        return (
-            numbers is not None
-            and len(numbers) > 0
-            and bool(np.all(np.isfinite(numbers)) and np.all(numbers == np.rint(numbers)))
-        )
+        if numbers is None or not len(numbers) or self.kind == "integer":
+            return numbers is not None and len(numbers) > 0
+        return bool(np.isfinite(numbers).all() and (numbers == np.rint(numbers)).all())
 
     def without(self, spellings: Sequence[str]) -> ColumnFacts:
         """The same column with these values taken for missing."""

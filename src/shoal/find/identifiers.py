@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.find import checksums
 from shoal.find.dates import compact_date
-from shoal.find.finding import ColumnFacts, Evidence
+from shoal.find.finding import ColumnFacts, Evidence, remembered
 from shoal.find.vocabulary import alternatives, folded
 from shoal.kernels.text import Pattern
 from shoal.model.roles import NUMBERS
@@ -122,6 +122,7 @@ def spread(values: Sequence[str], most: int = MOST) -> list[str]:
     return [v[:400].strip() for v in values[::step]]
 
 
+@remembered
 def identifier_form(values: Sequence[str], kind: str) -> tuple[Form, Evidence] | None:
     """The form of identifier that the values have, with the share that has it; None where they have none."""
     looked = spread(values) if kind in ("text", "other", "integer") else []
@@ -225,7 +226,7 @@ def exact_degrees(facts: ColumnFacts) -> bool:
     numbers = facts.numbers
     if numbers is None or facts.whole or facts.distinct < LEAST_VALUES or facts.distinct < 0.5 * facts.filled:
         return False
-    low, high = float(np.min(numbers)), float(np.max(numbers))
+    low, high = facts.low, facts.high
     near = -180 <= low <= high <= 180 and high - low <= WIDEST and abs(float(np.median(numbers))) >= FAR
     return near and places_share(facts, FEWEST_PLACES) >= PLACED
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.find.bands import band_order
 from shoal.find.dates import CACHED
-from shoal.find.finding import ColumnFacts
+from shoal.find.finding import ColumnFacts, remembered
 from shoal.find.name_words import inflected
 from shoal.find.topics import topic_of
 from shoal.find.vocabulary import folded, word_pattern, word_set
@@ -47,7 +47,7 @@ _RESULT = re.compile(r"[<>≤≥]=?\s*\d|norm(al)?$|\[?\(?\d+\s*-", re.IGNORECAS
 
 
 def missing_spellings(
-    facts: ColumnFacts, *, shared: AbstractSet[str] = frozenset(), own: Sequence[str] | None = None
+    facts: ColumnFacts, *, shared: frozenset[str] = frozenset(), own: Sequence[str] | None = None
 ) -> tuple[str, ...]:
     """The values of a column that mean "no value", as they are spelled there.
 
@@ -56,24 +56,31 @@ def missing_spellings(
     """
     declared = [v for v in facts.values if v in facts.declared_missing] if facts.declared_missing else []
     labelled = [v for v in facts.values if v in facts.labels and _LABEL.match(folded(facts.labels[v]))] if facts.labels else []
-    alone = own is not None and (not shared or shared.isdisjoint(v.removesuffix(".0") for v in facts.values))
-    numbers = own if own is not None and alone else number_codes(facts, set(shared))
+    alone = own is not None and (not shared or _written(shared).isdisjoint(facts.values))
+    numbers = own if own is not None and alone else number_codes(facts, shared)
     days = no_days(facts) if facts.kind not in NUMBERS else []
-    spelled = [] if facts.kind not in ("text", "other") else _words(facts)
+    spelled = [] if facts.kind not in ("text", "other") else _words(facts.values)
     return tuple(dict.fromkeys((*declared, *labelled, *spelled, *days, *numbers)))
 
 
-def _words(facts: ColumnFacts) -> list[str]:
+@lru_cache(maxsize=1)
+def _written(codes: frozenset[str]) -> frozenset[str]:
+    """The codes, and as they are written in a column with fractions."""
+    return frozenset((*(code for code in codes if not code.endswith(".0")), *(f"{code}.0" for code in codes)))
+
+
+@remembered
+def _words(values: Sequence[str]) -> list[str]:
     clear, doubtful = [], []
-    for value in facts.values:
+    for value in values:
         plain = folded(value.strip())
         if plain in _SHORT or (plain == "none" and value.strip() == "None"):
             doubtful.append(value)
         elif not plain or plain in _WORDS or (len(plain) >= LONG_WORD and any(form in _WORDS for form in inflected(plain))):
             clear.append(value)
-    if len(clear) + len(doubtful) == len(facts.values):
+    if len(clear) + len(doubtful) == len(values):
         return clear + doubtful
-    rest = [v for v in facts.values if v not in clear and v not in doubtful]
+    rest = [v for v in values if v not in clear and v not in doubtful]
     among = [v for v in rest if not _is_number(v)]
     if 0 < len(among) <= LONE_WORDS < NUMBERS_AROUND <= len(rest) - len(among) and all(
         _LETTERS.fullmatch(v.strip()) for v in among
@@ -141,7 +148,7 @@ _NINES = (
 )
 
 
-def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str]:
+def number_codes(facts: ColumnFacts, shared: AbstractSet[str] = frozenset()) -> list[str]:
     """Numbers that stand for "no value": negative codes below a column of amounts; nines beyond a gap.
 
     >>> import numpy as np
@@ -157,7 +164,6 @@ def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str
         return []
     texts = {v: _number(v) for v in facts.values}
     numbers = {v: n for v, n in texts.items() if n is not None}
-    shared = shared or set()
     if coded := _below(numbers, facts, shared):
         rest = {v: n for v, n in numbers.items() if v not in coded}
         return coded + [v for v in _nines(rest, shared, facts) or _far_repeated(rest, facts, shared) if len(v.strip()) > 1]
@@ -189,15 +195,17 @@ def _only_amounts(facts: ColumnFacts) -> bool:
     [True, False, False]
     """
     numbers = facts.numbers
-    if facts.kind not in NUMBERS or numbers is None or len(numbers) < 3 or not np.all(np.isfinite(numbers)):
+    if facts.kind not in NUMBERS or numbers is None or len(numbers) < 3:
+        return False
+    ordered = np.sort(numbers)
+    low, second, before, high = ordered[[0, 1, -2, -1]].tolist()
+    if not (math.isfinite(low) and math.isfinite(high)):  # NaN comes last
         return False
     repeated = numbers == _REPEATED_NUMBERS[np.searchsorted(_REPEATED_NUMBERS[:-1], numbers)]
     if facts.whole and repeated.any():
         rest = numbers[~repeated]
         if len(rest) <= FEW_CODES or float(numbers[repeated].max()) >= NEAR * float(rest.max()):
             return False
-    low, second = np.partition(numbers, 1)[:2]
-    before, high = np.partition(numbers, len(numbers) - 2)[-2:]
     gap = max(second - low, high - before)
     return bool(low >= 0 and gap < LONE_GAP * (high - low - gap) and all(high != nines for nines, _ in _NINES))
 
@@ -234,7 +242,7 @@ def below_codes(facts: ColumnFacts) -> tuple[str, ...]:
     return tuple(signed) if len(signed) == 1 or apart else ()
 
 
-def _below(numbers: dict[str, float], facts: ColumnFacts, shared: set[str]) -> list[str]:
+def _below(numbers: dict[str, float], facts: ColumnFacts, shared: AbstractSet[str]) -> list[str]:
     """Negative codes that several columns share; and -1 far below amounts that are all large."""
     codes = below_codes(facts)
     above = [n for n in numbers.values() if n >= 0]
@@ -276,7 +284,7 @@ def _beside_bands(values: Sequence[str], numbers: dict[str, float]) -> list[str]
     return codes if len(codes) == len(numbers) and band_order([v for v in values if v not in numbers]) else []
 
 
-def _far_repeated(numbers: dict[str, float], facts: ColumnFacts, shared: set[str]) -> list[str]:
+def _far_repeated(numbers: dict[str, float], facts: ColumnFacts, shared: AbstractSet[str]) -> list[str]:
     """77, 88, 6666 … far above all other values and in many rows; 7 or 8 above at most four codes from 1."""
     if any(n != int(n) for n in numbers.values()):
         return []
@@ -298,7 +306,7 @@ def _far_repeated(numbers: dict[str, float], facts: ColumnFacts, shared: set[str
     return far if often and len(far) == len([v for v in top if numbers[v] > high]) else []
 
 
-def _nines(numbers: dict[str, float], shared: set[str], facts: ColumnFacts) -> list[str]:
+def _nines(numbers: dict[str, float], shared: AbstractSet[str], facts: ColumnFacts) -> list[str]:
     """9, 99, 999 … and the codes beside them, at the top of a column and beyond a gap."""
     if len(numbers) < 3:
         return []

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 
+from shoal.find.finding import remembered
 from shoal.find.identifiers import spread
 from shoal.find.vocabulary import alternatives, folded, word_set
 
@@ -70,6 +71,7 @@ def _east_asian_name(value: str) -> bool:
     return _EAST_ASIAN.fullmatch(value) is not None and any(value[:n] in FAMILIES for n in (1, 2, 3))
 
 
+@remembered
 def names_share(values: Sequence[str]) -> float:
     """The share of values that hold a name of a person, full or single; 0 where they are not written as names."""
     looked = spread(values)

@@ -119,7 +119,7 @@ class Batteries:
             return spans.get(_range(facts), 0) >= BATTERY
         if not facts.whole or facts.numbers is None or facts.distinct < 3:
             return False
-        low, high = float(facts.numbers.min()), float(facts.numbers.max())
+        low, high = facts.low, facts.high
         return any(n >= BATTERY and span[0] <= low and high <= span[1] for span, n in spans.items())
 
     def asked_alike(self, facts: ColumnFacts, about_people: bool) -> bool:
@@ -134,9 +134,9 @@ class Batteries:
 
 def _answers(facts: ColumnFacts) -> bool:
     """Whether whole numbers are a few answers around or from 0 or 1, at most up to 10, and more than yes and no."""
-    if not facts.whole or facts.numbers is None or not 3 <= facts.distinct <= 11 or opaque(facts.name):
+    if not 3 <= facts.distinct <= 11 or not facts.whole or opaque(facts.name):
         return False
-    return float(np.min(facts.numbers)) in (-2.0, -1.0, 0.0, 1.0) and float(np.max(facts.numbers)) <= 10
+    return facts.low in (-2.0, -1.0, 0.0, 1.0) and facts.high <= 10
 
 
 def _in_words(facts: ColumnFacts) -> bool:
@@ -157,7 +157,7 @@ def rated_to_ten(facts: ColumnFacts) -> bool:
     if numbers is None or not facts.whole or facts.distinct < 7 or len(raw_words(facts.name)) <= QUESTION_WORDS:
         return False
     high = float(np.asarray(facts.counts)[numbers >= 8].sum()) if len(facts.counts) == len(numbers) else 0.0
-    return float(numbers.min()) >= 0 and float(numbers.max()) == 10 and high >= HIGH_MARKS * facts.filled
+    return facts.low >= 0 and facts.high == 10 and high >= HIGH_MARKS * facts.filled
 
 
 def _beginning(name: str) -> str:
@@ -294,16 +294,13 @@ def _letters(table: Sequence[ColumnFacts]) -> set[str]:
 
 def _may_be_marks(facts: ColumnFacts) -> bool:
     numbers = facts.numbers
-    return numbers is not None and len(numbers) >= 3 and float(numbers.min()) >= 0 and float(numbers.max()) <= BEST_MARK
+    return numbers is not None and len(numbers) >= 3 and facts.low >= 0 and facts.high <= BEST_MARK
 
 
 def _same_range(a: ColumnFacts, b: ColumnFacts) -> bool:
     """Whether each of two ranges of numbers lies for the most part in the other."""
-    assert a.numbers is not None
-    assert b.numbers is not None
-    (low, high), (least, most) = ((float(f.numbers.min()), float(f.numbers.max())) for f in (a, b) if f.numbers is not None)
-    shared = min(high, most) - max(low, least)
-    return shared > 0 and shared >= SHARED_RANGE * max(high - low, most - least)
+    shared = min(a.high, b.high) - max(a.low, b.low)
+    return shared > 0 and shared >= SHARED_RANGE * max(a.high - a.low, b.high - b.low)
 
 
 def _stem(name: str) -> str:
@@ -313,9 +310,9 @@ def _stem(name: str) -> str:
 
 def _range(facts: ColumnFacts) -> tuple[float, float]:
     """The ends of a short range of whole numbers, of at least four; of names that say something only that there is one."""
-    if not facts.whole or facts.numbers is None or not 4 <= facts.distinct <= FEW_CODES:
+    if not 4 <= facts.distinct <= FEW_CODES or not facts.whole:
         return (0.0, 0.0)
-    low, high = float(facts.numbers.min()), float(facts.numbers.max())
+    low, high = facts.low, facts.high
     if low not in (0.0, 1.0) or high - low > 10:
         return (0.0, 0.0)
     if opaque(facts.name):

@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.find.bands import band_order, lowest_word, open_numbers, written_amounts
 from shoal.find.dates import date_share, unix_times
-from shoal.find.finding import ColumnFacts, Scale, ScaleGuess
+from shoal.find.finding import ColumnFacts, Scale, ScaleGuess, remembered
 from shoal.find.identifiers import spread
 from shoal.find.name_words import opaque, raw_words
 from shoal.find.orders import ladder_order, schooling_order
@@ -68,26 +68,8 @@ def _stated_scale(facts: ColumnFacts) -> ScaleGuess:
 
 
 def _of_texts(facts: ColumnFacts, topic_scale: str) -> ScaleGuess:
-    looked = spread(facts.values)
-    if date_share(looked, facts.kind) >= 0.9:
-        return ScaleGuess(Scale.DATE)
-    if order := open_numbers(facts.values):
-        return ScaleGuess(Scale.ORDERED, order)
-    if topic_scale not in ("id", "date", "place") and written_amounts(facts.values):
-        return ScaleGuess(Scale.NUMBER)
-    if facts.distinct <= MOST_ORDERED:
-        order = ladder_order(facts.values)[1]
-        if topic_scale == "nominal" and len(order) < 3:
-            order = ()
-        if (
-            order
-            or (order := band_order(facts.values))
-            or (order := _with_none(facts.values))
-            or (order := _grades(facts.values))
-        ):
-            return ScaleGuess(Scale.ORDERED, order)
-        if topic_scale == "ordered" and (order := schooling_order(facts.values)):
-            return ScaleGuess(Scale.ORDERED, order)
+    if written := _as_written(facts.values, facts.kind, topic_scale, facts.distinct):
+        return written
     if topic_scale == "place":
         return ScaleGuess(Scale.PLACE)
     if reads_as_text(facts):
@@ -95,6 +77,24 @@ def _of_texts(facts: ColumnFacts, topic_scale: str) -> ScaleGuess:
     if topic_scale == "ordered" and facts.distinct <= MOST_ORDERED and _has_numbers(facts.values):
         return ScaleGuess(Scale.ORDERED, tuple(sorted(facts.values, key=_leading)))
     return ScaleGuess(Scale.NOMINAL)
+
+
+@remembered
+def _as_written(values: Sequence[str], kind: str, topic_scale: str, distinct: int) -> ScaleGuess | None:
+    """What the way says in which texts are written: dates, amounts, levels in an order."""
+    if date_share(spread(values), kind) >= 0.9:
+        return ScaleGuess(Scale.DATE)
+    if order := open_numbers(values):
+        return ScaleGuess(Scale.ORDERED, order)
+    if topic_scale not in ("id", "date", "place") and written_amounts(values):
+        return ScaleGuess(Scale.NUMBER)
+    if distinct > MOST_ORDERED:
+        return None
+    order = ladder_order(values)[1]
+    order = () if topic_scale == "nominal" and len(order) < 3 else order
+    order = order or band_order(values) or _with_none(values) or _grades(values)
+    order = order or (schooling_order(values) if topic_scale == "ordered" else ())
+    return ScaleGuess(Scale.ORDERED, order) if order else None
 
 
 def reads_as_text(facts: ColumnFacts) -> bool:
@@ -200,7 +200,7 @@ SMALLEST_DAY = 1_000_000
 
 def _dates(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> ScaleGuess | None:
     assert facts.numbers is not None
-    written = facts.distinct > 5 and not float(np.max(facts.numbers)) < SMALLEST_DAY
+    written = facts.distinct > 5 and not facts.high < SMALLEST_DAY
     if written and date_share(spread(facts.values), facts.kind) >= (0.8 if topic_scale == "date" else 0.95):
         return ScaleGuess(Scale.DATE)
     if topic_scale == "date" and (serial_days(facts) or unix_times(facts.numbers)):
@@ -239,14 +239,13 @@ def _amounts_and_labels(facts: ColumnFacts, topic_scale: str, words: AbstractSet
 
 def _codes(facts: ColumnFacts, topic_scale: str, words: AbstractSet[str]) -> ScaleGuess | None:
     """Ratings, what the file declares, yes and no, and what the name calls a code."""
-    assert facts.numbers is not None
     if rating(facts) and not words & _COUNTS and topic_scale not in ("number", "nominal"):
         return _natural(facts)
     if facts.declared_scale and facts.distinct <= MOST_ORDERED and topic_scale != "number":
         return _natural(facts) if facts.declared_scale == "ordered" else ScaleGuess(Scale.NOMINAL)
     if facts.distinct <= 2:
         return ScaleGuess(Scale.NUMBER if topic_scale == "number" and words & _COUNTS else Scale.NOMINAL)
-    if float(np.min(facts.numbers)) < 0 and facts.distinct > FEW_CODES:
+    if facts.low < 0 and facts.distinct > FEW_CODES:
         return ScaleGuess(Scale.NUMBER)  # no code is negative
     if words & _CODES and not words & (_LEVELS | {"tot", "total", "sum"}) and topic_scale not in ("ordered", "number"):
         return ScaleGuess(Scale.NOMINAL)
@@ -330,7 +329,7 @@ def _years(facts: ColumnFacts, topic_scale: str) -> bool:
     numbers = facts.numbers
     if numbers is None or not facts.whole:
         return False
-    low, high = float(np.min(numbers)), float(np.max(numbers))
+    low, high = facts.low, facts.high
     month = bool(_MONTHS & set(raw_words(facts.name)))
     if topic_scale != "date" and (low < 1900 or high > 2050):
         return False

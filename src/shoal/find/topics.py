@@ -381,5 +381,6 @@ def _derived(name: str, known: dict[str, Topic]) -> Topic | None:
     before, behind = _relatives()
     if not known or not (name.startswith(before) or name.endswith(behind)):
         return None
-    rests = [name.removeprefix(word) for word in before] + [name.removesuffix(word) for word in behind]
-    return next((known[whole] for rest in rests if rest != name and (whole := rest.strip("_. ")) in known), None)
+    rests = [name[len(word) :] for word in before if name.startswith(word)]
+    rests += [name[: -len(word)] for word in behind if name.endswith(word)]
+    return next((known[whole] for rest in rests if (whole := rest.strip("_. ")) in known), None)

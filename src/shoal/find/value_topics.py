@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from string import ascii_lowercase
 
 from shoal.find.dates import CACHED
-from shoal.find.finding import Evidence
+from shoal.find.finding import Evidence, remembered
 from shoal.find.identifiers import spread
 from shoal.find.vocabulary import beginnings, folded, word_pattern, word_set
 from shoal.kernels.text import Pattern
@@ -116,6 +116,7 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
 _SEATS = [set(ascii_lowercase[:n]) for n in range(1, ROWS_OF_SEATS + 1)]
 
 
+@remembered
 def spoken_of(values: Sequence[str], kind: str) -> tuple[str, Evidence] | None:
     """The topic that the words or codes of the values speak of, with the evidence; None where they speak of none."""
     if kind not in ("text", "other") or not values:

@@ -29,23 +29,19 @@ COUNTED, RARE_LAST = 6, 0.01
 
 def serial_days(facts: ColumnFacts) -> bool:
     """Whether whole numbers of a date column are the days that a spreadsheet counts from 1900: from 1927 to 2064."""
-    numbers = facts.numbers
-    assert numbers is not None
-    return facts.whole and facts.distinct > 5 and float(np.min(numbers)) >= 10_000 and float(np.max(numbers)) <= 60_000
+    return facts.whole and facts.distinct > 5 and facts.low >= 10_000 and facts.high <= 60_000
 
 
 def two_digit_years(facts: ColumnFacts) -> bool:
     """Whether whole numbers of a column that says year lie between 30 and 99: years of the last century without it."""
-    numbers = facts.numbers
-    assert numbers is not None
-    return facts.whole and float(np.min(numbers)) >= EARLIEST_SHORT and float(np.max(numbers)) <= 99
+    return facts.whole and facts.low >= EARLIEST_SHORT and facts.high <= 99
 
 
 def dense(facts: ColumnFacts) -> bool:
     """Whether the values fill most of a short range: 1, 2, 3, 4, as codes do."""
     numbers = facts.numbers
     assert numbers is not None
-    low, high = float(np.min(numbers)), float(np.max(numbers))
+    low, high = facts.low, facts.high
     return low >= -3 and high - low + 1 <= 2.5 * len(numbers) and high <= 130
 
 
@@ -53,7 +49,7 @@ def rating(facts: ColumnFacts) -> bool:
     """Whether whole numbers are marks from 0 to 10, all used and many of them above the middle; counts get rarer upwards."""
     numbers = facts.numbers
     assert numbers is not None
-    whole = facts.distinct == len(numbers) == 11 and float(np.min(numbers)) == 0 and float(np.max(numbers)) == 10
+    whole = facts.distinct == len(numbers) == 11 and facts.low == 0 and facts.high == 10
     return whole and float(facts.counts[numbers > 5].sum()) >= RATED * float(facts.counts.sum())
 
 
@@ -67,14 +63,14 @@ def around_zero(facts: ColumnFacts) -> bool:
     numbers = facts.numbers
     if numbers is None or not facts.whole or not 4 <= facts.distinct <= FEW_CODES:
         return False
-    return float(np.min(numbers)) == -float(np.max(numbers)) >= -BEGUN_LATE
+    return facts.low == -facts.high >= -BEGUN_LATE
 
 
 def plural_count(facts: ColumnFacts) -> bool:
     """Whether whole numbers from 0 count what the name says in the plural: PriorConvictions, n_arrests."""
     last = raw_words(facts.name)[-1:]
     plural = any(w.endswith("s") and not w.endswith(("ss", "us", "is")) and len(w) > 4 for w in last)
-    return plural and facts.distinct > 3 and facts.numbers is not None and float(np.min(facts.numbers)) == 0
+    return plural and facts.distinct > 3 and facts.numbers is not None and facts.low == 0
 
 
 def rarer_upwards(facts: ColumnFacts) -> bool:
@@ -90,7 +86,7 @@ def rarer_upwards(facts: ColumnFacts) -> bool:
     times = facts.counts[np.argsort(numbers)]
     rises = int(np.sum(np.diff(times) > 0))
     rare = float(times[-1]) < RARE_LAST * float(times.sum())
-    return float(np.min(numbers)) == 0 and int(np.argmax(times)) == 0 and rare and 5 * rises <= len(times)
+    return facts.low == 0 and int(np.argmax(times)) == 0 and rare and 5 * rises <= len(times)
 
 
 def sparse_codes(facts: ColumnFacts) -> bool:
@@ -99,7 +95,7 @@ def sparse_codes(facts: ColumnFacts) -> bool:
     assert numbers is not None
     few = 3 <= facts.distinct <= FEW_SPARSE and facts.filled >= ROWS_EACH * facts.distinct
     codes = numbers[numbers != 0]
-    if not few or float(np.min(numbers)) < 0 or float(np.mean(np.mod(codes, 5) == 0)) >= 0.5:
+    if not few or facts.low < 0 or float(np.mean(np.mod(codes, 5) == 0)) >= 0.5:
         return False
     return int(np.gcd.reduce(codes.astype(np.int64))) < STEP
 
@@ -114,9 +110,7 @@ def levels_of_a_test(facts: ColumnFacts) -> bool:
 
 def grown(facts: ColumnFacts) -> bool:
     """Whether whole numbers begin at 0 or 1 and have one, two and three digits or more, as amounts and no codes do."""
-    numbers = facts.numbers
-    assert numbers is not None
-    return float(np.min(numbers)) in (0.0, 1.0) and len({len(v) for v in facts.values}) >= 3
+    return facts.low in (0.0, 1.0) and len({len(v) for v in facts.values}) >= 3
 
 
 def mostly_different(facts: ColumnFacts) -> bool:
@@ -126,9 +120,7 @@ def mostly_different(facts: ColumnFacts) -> bool:
 
 def begun_late(facts: ColumnFacts) -> bool:
     """Whether many whole numbers lie close together and begin at 5 or later, as ages at an event do and no list of codes."""
-    numbers = facts.numbers
-    assert numbers is not None
-    return facts.distinct > FEW_CODES and float(np.min(numbers)) >= BEGUN_LATE and float(np.max(numbers)) < 100 and dense(facts)
+    return facts.distinct > FEW_CODES and facts.low >= BEGUN_LATE and facts.high < 100 and dense(facts)
 
 
 def code_digits(facts: ColumnFacts) -> bool:
@@ -139,9 +131,7 @@ def code_digits(facts: ColumnFacts) -> bool:
 
 def short_codes(facts: ColumnFacts) -> bool:
     """Whether whole numbers run from 1 to at most 25: answers of a question, where the name says nothing. Marks begin at 0."""
-    numbers = facts.numbers
-    assert numbers is not None
-    return facts.distinct <= FEW_CODES or (float(numbers.min()) == 1 and float(numbers.max()) <= MOST_CODES)
+    return facts.distinct <= FEW_CODES or (facts.low == 1 and facts.high <= MOST_CODES)
 
 
 def leading_zeros(facts: ColumnFacts) -> bool:
@@ -162,7 +152,7 @@ def _few_round(facts: ColumnFacts) -> bool:
 def amounts(facts: ColumnFacts) -> bool:
     """Large numbers of which many are round, as money that people report is."""
     numbers = facts.numbers
-    if numbers is None or facts.distinct < 15 or float(np.max(numbers)) < 1000:
+    if numbers is None or facts.distinct < 15 or facts.high < 1000:
         return False
     large = numbers[np.isfinite(numbers) & (np.abs(numbers) >= 100)]
     return len(large) >= 10 and float(np.mean(np.mod(large, 50) == 0)) >= 0.3

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from shoal.find.dates import unix_times
 from shoal.find.finding import ColumnFacts, Evidence, Scale
 from shoal.find.identifiers import long_numbers, rounded, spread
@@ -104,7 +102,7 @@ def _numbers(view: ColumnView, decision: Decision) -> str:
         return _ONE_LENGTH
     if facts.distinct >= FEWEST_ROWS and unix_times(numbers):
         return "its values may be seconds since 1970"
-    low, high = float(np.min(numbers)), float(np.max(numbers))
+    low, high = facts.low, facts.high
     if facts.whole and facts.distinct >= LIFE and FIRST_YEAR <= low <= high <= LAST_YEAR:
         return "its values may be years of birth"
     own = facts.whole and facts.distinct >= max(FEWEST_ROWS, OWN_NUMBERS * facts.filled) and low >= SHORTEST_OWN

@@ -165,7 +165,7 @@ def _years_at_school(facts: ColumnFacts) -> bool:
     ):
         return False
     most = float(numbers[int(np.argmax(facts.counts))])
-    return facts.distinct >= 6 and float(np.max(numbers)) <= 25 and most in SCHOOL_ENDS
+    return facts.distinct >= 6 and facts.high <= 25 and most in SCHOOL_ENDS
 
 
 def _answers(facts: ColumnFacts) -> bool:
@@ -385,7 +385,7 @@ def _metres(facts: ColumnFacts) -> bool:
     numbers = facts.numbers
     if numbers is None or facts.whole or facts.distinct < MOST_ANSWERS:
         return False
-    return float(np.min(numbers)) >= 1 and float(np.max(numbers)) <= 2.3 and 1.45 <= float(np.median(numbers)) <= 1.9
+    return facts.low >= 1 and facts.high <= 2.3 and 1.45 <= float(np.median(numbers)) <= 1.9
 
 
 def _percentage(facts: ColumnFacts) -> bool:

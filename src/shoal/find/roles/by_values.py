@@ -115,7 +115,7 @@ def _ages(facts: ColumnFacts) -> bool:
     numbers = facts.numbers
     if numbers is None or not facts.whole:
         return False
-    low, high = float(np.min(numbers)), float(np.max(numbers))
+    low, high = facts.low, facts.high
     return -1 <= low <= 25 and 60 <= high <= 120 and facts.distinct >= 0.7 * (high - low + 1)
 
 
@@ -153,7 +153,7 @@ def by_weight(view: ColumnView) -> Decision | None:
     if called and not survey and _newborn_weight(facts):
         why = "its name says weight and its values may be those of newborns"
         return Decision(Role.QUASI, why, 0.5, "body", None, Scale.NUMBER)
-    if facts.distinct > 5 and float(np.min(numbers)) >= 0 and not facts.missing:  # every record has a survey weight
+    if facts.distinct > 5 and facts.low >= 0 and not facts.missing:  # every record has a survey weight
         return Decision(Role.INSENSITIVE, "its name says survey weight", 0.88, "survey_weight", None, Scale.NUMBER)
     return None
 
@@ -162,7 +162,7 @@ def _newborn_weight(facts: ColumnFacts) -> bool:
     """Kilograms or pounds of newborns; survey weights lie around 1 or far above."""
     numbers = facts.numbers
     assert numbers is not None
-    return 1.5 <= float(np.median(numbers)) <= 12 and float(np.max(numbers)) <= 20
+    return 1.5 <= float(np.median(numbers)) <= 12 and facts.high <= 20
 
 
 def _human_weight(facts: ColumnFacts, words: set[str]) -> bool:
@@ -173,6 +173,6 @@ def _human_weight(facts: ColumnFacts, words: set[str]) -> bool:
         return True
     if words & {"survey", "sample", "sampling", "final", "person", "design", "household", "hh", "weights"}:
         return False
-    centre, high, low = float(np.median(numbers)), float(np.max(numbers)), float(np.min(numbers))
+    centre, high, low = float(np.median(numbers)), facts.high, facts.low
     newborn = facts.whole and facts.distinct > MOST_CODES and 2_300 <= centre <= 4_200 and low >= 100 and high <= 2.2 * centre
     return newborn or (low >= 1 and high <= 700 and 8 <= centre <= 260 and high < 12 * max(centre, 1) and facts.distinct >= 5)

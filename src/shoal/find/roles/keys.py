@@ -99,7 +99,7 @@ def equally_often(facts: ColumnFacts) -> bool:
 def below_zero(facts: ColumnFacts) -> bool:
     """Whether some numbers lie below 0, as none does that is given to somebody; hashes with a sign are longer."""
     numbers = facts.numbers
-    return numbers is not None and float(np.min(numbers)) < 0 and float(np.max(np.abs(numbers))) < SHORTEST_HASH
+    return numbers is not None and facts.low < 0 and float(np.max(np.abs(numbers))) < SHORTEST_HASH
 
 
 def in_a_block(facts: ColumnFacts) -> bool:
@@ -113,7 +113,7 @@ def in_a_block(facts: ColumnFacts) -> bool:
     numbers = facts.numbers
     if facts.kind != "integer" or numbers is None or facts.distinct < MANY:
         return False
-    low, high = float(np.min(numbers)), float(np.max(numbers))
+    low, high = facts.low, facts.high
     return low >= BLOCK_FROM and high < 2 * low and high - low < BLOCK_WIDTH * facts.distinct
 
 
@@ -245,14 +245,14 @@ def by_last_word(view: ColumnView) -> Decision | None:
     return None
 
 
-PERSONS = word_set("column_names", "somebody")
+PERSONS = frozenset((word,) for word in word_set("column_names", "somebody"))
 """Words for people that a number of somebody is called by; what is counted by them (kids at home) stays below the limit."""
 
 
 def by_person_word(view: ColumnView) -> Decision | None:
     """A name that is a word for somebody, with many whole numbers: it numbers them (``kid``, ``mom``), and counts nothing."""
     facts = view.facts
-    if raw_words(facts.name) not in {(word,) for word in PERSONS} or not facts.whole or below_zero(facts):
+    if raw_words(facts.name) not in PERSONS or not facts.whole or below_zero(facts):
         return None
     if facts.distinct < max(LEAST_NUMBERED, CLUSTERED * facts.filled):
         return None

@@ -249,7 +249,7 @@ def _may_identify(facts: ColumnFacts, amounts: bool) -> bool:
     if facts.distinct <= FEW_NUMBERS:
         return float(np.max(np.abs(numbers))) >= float(10**LONG)
     if not facts.whole:
-        serial = float(np.min(numbers)) >= FIRST_DAY and not amounts
+        serial = facts.low >= FIRST_DAY and not amounts
         near = float(np.max(np.abs(numbers))) <= 180 and facts.distinct > 0.5 * facts.filled
         decimals = np.array([len(v.partition(".")[2]) for v in facts.values])
         return serial or (near and float(np.mean(decimals >= FEWEST_PLACES)) > MOSTLY)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from shoal.find import checksums
 from shoal.find.dates import CACHED, MONTHS, WEEKDAYS, compact_date, holds_date, place_in, written_as_date
+from shoal.find.finding import remembered
 from shoal.find.identifiers import holds_street
 from shoal.find.vocabulary import folded
 from shoal.kernels.text import Pattern
@@ -97,6 +98,7 @@ _TELLING = Pattern(r"[\d@:]|www")
 """A sign that every certain form has."""
 
 
+@remembered
 def certain_in(values: Sequence[str]) -> tuple[Inside, float] | None:
     """The first certain form that a value has, with the share of values that have it; None where none has one."""
     parts = [_certain_forms(v) for v in values if _TELLING.search(v)]
@@ -128,6 +130,7 @@ def day_or_month(text: str) -> bool:
     return bool(written_as_date(plain) or holds_date(plain) or _SAS.fullmatch(plain) or _ISO_TIME.fullmatch(plain))
 
 
+@remembered
 def date_share(values: Sequence[str], *, numbers: bool = False) -> float:
     """The share of values that are dates finer than a year, also as bare digits where most of them are.
 
@@ -146,6 +149,7 @@ def date_share(values: Sequence[str], *, numbers: bool = False) -> float:
     return signed
 
 
+@remembered
 def month_or_weekday_share(values: Sequence[str]) -> float:
     """The share of values that are names of months or of days of the week (short ones of two letters left out)."""
     if not values:

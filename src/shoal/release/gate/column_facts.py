@@ -67,7 +67,7 @@ class ColumnReader:
                 rows = pa.Table.from_batches(list(self._table.scan(some)))
                 for i, name in enumerate(some):
                     column = rows.column(i)
-                    values, sizes, _ = count_values(column.chunk(0) if column.num_chunks == 1 else column.combine_chunks())
+                    values, sizes, *_ = count_values(column.chunk(0) if column.num_chunks == 1 else column.combine_chunks())
                     kept[name] = self._keep(name, values, sizes, column.null_count)
                 continue
             for name, (values, sizes) in self._table.values_of(some).items():
