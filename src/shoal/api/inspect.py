@@ -180,10 +180,11 @@ def check_sanity(
     findings: Sequence[ColumnFinding],
     said: Sequence[str] = (),
     today: datetime.date | None = None,
+    whole: Any = None,
 ) -> Sanity | None:
     """Count what breaks the rules that follow from the names of columns, and those that somebody stated.
 
-    None where only aggregates may be read. ``today`` is the day of the run where none is given.
+    None where only aggregates may be read. ``today`` is the day of the run where none is given; ``whole`` are the rows in memory.
     """
     if table.only_aggregates:
         if said:
@@ -202,7 +203,7 @@ def check_sanity(
     broken: list[list[Any]] = [[] for _ in rules]
     filled = np.zeros(len(rules))
     rows = 0
-    for batch in table.scan(use):
+    for batch in table.scan(use) if whole is None else _decode(whole.select(use)).to_batches():
         columns: dict[str, FloatArray] = {}
         for name in use:
             columns |= _numbers(name, batch.column(name), gone.get(name, ()), digits=name in compact)
@@ -398,14 +399,11 @@ def inspect(
     findings, compared = tuple(_as_said(made, source.schema) for made in classed), True
     if rows is not None:
         findings, compared = with_dependencies(findings, rows)
-    counted = (
-        source if whole is None else open_source(_decode(whole)).with_roles(unit=source.schema.unit, weight=source.schema.weight)
-    )
-    together, k, unique, notes = _together(counted, findings)
+    together, k, unique, notes = _together(source, findings, whole)
     notes += _written_with_signs(findings)
     notes += () if compared else ("Too many columns to compare all: some that follow from others may not be marked.",)
     read = _reading(source)
-    sane = check_sanity(counted, facts, findings, rules, today)
+    sane = check_sanity(source, facts, findings, rules, today, whole)
     return Inspection(source.name, source.engine, records, findings, together, k, unique, notes, read, sane)
 
 
@@ -503,7 +501,7 @@ def _as_said(made: ColumnFinding, schema: Schema) -> ColumnFinding:
 
 
 def _together(
-    table: Table, columns: tuple[ColumnFinding, ...]
+    table: Table, columns: tuple[ColumnFinding, ...], whole: Any
 ) -> tuple[tuple[Subset, ...], int | None, int | None, tuple[str, ...]]:
     quasi = [c for c in columns if c.role is Role.QUASI]
     notes: tuple[str, ...] = ("Suggestions only: confirm each role before you rely on it.",)
@@ -518,6 +516,10 @@ def _together(
     order = {n: i for i, n in enumerate(table.schema.names)}
     names = tuple(sorted((c.name for c in quasi), key=lambda n: order[n]))
     person = next((c.name for c in columns if c.mark == "unit"), None)
+    if whole is not None:
+        used = dict.fromkeys((*names, person, table.schema.unit, table.schema.weight))
+        held = open_source(_decode(whole.select([n for n in used if n is not None])))
+        table = held.with_roles(unit=table.schema.unit, weight=table.schema.weight)
     try:
         measured = measure(table, quasi=names, sensitive=(), unit=person)
     except MemoryBudgetError:

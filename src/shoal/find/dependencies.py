@@ -337,10 +337,12 @@ def _by_keys(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[tuple[C
     inner.sort(key=lambda f: f.role is Role.QUASI)
     fewest = min((x.distinct for x in inner), default=0)
     outer = [y for y in outer if y.distinct >= fewest]
+    if not inner or not outer:
+        return tuple(findings), True
     texts = functools.cache(lambda name: rows.texts(name, COMPARED))
-    keys, held = (_ends([rows.texts(f.name, LEAST_ROWS) for f in some]) if inner and outer else () for some in (inner, outer))
+    keys, held = (_ends([rows.texts(f.name, LEAST_ROWS) for f in some]) for some in (inner, outer))
     distinct, left = np.array([y.distinct for y in outer]), MOST_KEYS
-    for x, key in zip(inner, keys, strict=False):
+    for x, key in zip(inner, keys, strict=True):
         places = np.flatnonzero(distinct >= x.distinct)
         may = _may_hold(key, held[places[:left]]) if len(places) and left else ()
         for y in itertools.compress((outer[i] for i in places), may):

@@ -33,12 +33,17 @@ def _no_constant(name: str) -> Any:
     raise ValueError("not a number of JSON")
 
 
+_PLAIN = frozenset((str, int, bool, type(None)))
+
+
 def plain(value: Any) -> Any:
     """Arrays to lists, estimates and other results to objects, non-finite numbers to null.
 
     >>> plain({"k": 5, "t": float("nan"), "path": Path("a")})
     {'k': 5, 't': None, 'path': 'a'}
     """
+    if type(value) in _PLAIN:
+        return value
     if hasattr(value, "to_json"):
         return plain(value.to_json())
     if isinstance(value, dict):

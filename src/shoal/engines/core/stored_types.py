@@ -22,7 +22,8 @@ WHOLE = "\x01whole"
 
 def with_stored(columns: Sequence[Column], schema: Any) -> tuple[Column, ...]:
     """The columns with the types of an Arrow schema; a dictionary's is that of its values."""
-    return tuple(replace(c, stored=_plain(f.type)) for c, f in zip(columns, schema, strict=True))
+    kinds = [_plain(f.type) for f in schema]
+    return tuple(c if c.stored is kind else replace(c, stored=kind) for c, kind in zip(columns, kinds, strict=True))
 
 
 def _plain(kind: Any) -> Any:

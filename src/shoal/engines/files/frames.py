@@ -36,7 +36,7 @@ def open_arrow(table: Any, source: str, **details: Any) -> tuple[DuckDB, Relatio
     """An engine over an Arrow table."""
     check_digits(table.schema, source)
     stored = with_stored(columns_of(table.schema), table.schema)
-    columns = [replace(c, order=_order(values)) for c, values in zip(stored, table.columns, strict=True)]
+    columns = [replace(c, order=o) if (o := _order(values)) else c for c, values in zip(stored, table.columns, strict=True)]
     return open_deferred(lambda: table, table.schema, columns, source, **details)
 
 

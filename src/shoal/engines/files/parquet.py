@@ -22,7 +22,7 @@ from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.duckdb.sql import identifier, literal, path_literal
 from shoal.engines.files.lakes import refuse_inside_lake
 from shoal.engines.files.packing import require_option
-from shoal.engines.files.readers import ParquetReader
+from shoal.engines.files.readers import Footers, ParquetReader
 from shoal.errors import UnreadableError
 from shoal.model.roles import Column, check_names
 
@@ -40,7 +40,8 @@ def open_parquet(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]
     require_option(options, (), "Parquet")
     files = _files(path)
     refuse_inside_lake(files)
-    schema = _schema(files, path)
+    footers = Footers()
+    schema = _schema(files, path, footers)
     folders = _folders(files, path, schema.names)
     check_names([*schema.names, *folders], table=path.name)
     check_digits(schema, path.name)
@@ -48,18 +49,18 @@ def open_parquet(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]
     if all(_is_plain(f.type) for f in schema):
         columns = [*with_stored(columns_of(schema), schema), *(Column(n, "text") for n in folders)]
         plain = engine.defer_view(_reading(files, folders), columns, str(path), files=len(files))
-        return engine, replace(plain, reader=_reader(files, schema, folders))
+        return engine, replace(plain, reader=_reader(files, schema, folders, footers))
     relation = engine.view(_reading(files, folders), str(path), files=len(files))
     stored = with_stored(relation.columns[: len(schema)], schema)
     names = (*stored, *relation.columns[len(schema) :])
     unlike = [f.name for f, c in zip(columns_of(schema), stored, strict=True) if f.kind != c.kind]
     apart = tuple(dict.fromkeys([*relation.reads_as_text, *unlike]))  # Arrow has other forms of nested columns and of durations
-    return engine, replace(relation, columns=names, not_as_codes=apart, reader=_reader(files, schema, folders))
+    return engine, replace(relation, columns=names, not_as_codes=apart, reader=_reader(files, schema, folders, footers))
 
 
-def _reader(files: Sequence[Path], schema: Any, folders: Mapping[str, Sequence[str | None]]) -> ParquetReader:
+def _reader(files: Sequence[Path], schema: Any, folders: Mapping[str, Sequence[str | None]], footers: Footers) -> ParquetReader:
     text = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
-    return ParquetReader([str(f) for f in files], text, folders)
+    return ParquetReader([str(f) for f in files], text, folders, footers)
 
 
 def _is_plain(kind: Any) -> bool:
@@ -105,14 +106,12 @@ def _files(path: Path) -> list[Path]:
     return sorted(files)
 
 
-def _schema(files: Sequence[Path], path: Path) -> Any:
+def _schema(files: Sequence[Path], path: Path, footers: Footers) -> Any:
     """The one schema of all files."""
-    import pyarrow.parquet as pq  # brings file systems and TLS: text files need neither
-
     first = None
     for file in files:
         try:
-            schema = pq.read_schema(file)
+            schema = footers.of(str(file)).schema.to_arrow_schema()
         except (pa.ArrowException, OSError):
             raise UnreadableError(
                 f"'{file}' is not a whole Parquet file.", hint="Write it again; the download may be cut off."

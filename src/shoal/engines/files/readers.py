@@ -94,6 +94,23 @@ class EngineReader:
             yield list(batch.columns)
 
 
+class Footers:
+    """The footers of Parquet files, each read once for each state of its file: those of thousands of columns take long."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, tuple[tuple[int, ...], Any]] = {}
+
+    def of(self, path: str) -> Any:
+        """The footer of a file."""
+        import pyarrow.parquet as pq  # brings file systems and TLS: text files need neither
+
+        seen = Path(path).stat()
+        state = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino)
+        if path not in self._read or self._read[path][0] != state:
+            self._read[path] = state, pq.read_metadata(path)
+        return self._read[path][1]
+
+
 class ParquetReader:
     """Parquet files, one row group after the other; text columns come as the dictionaries of the file.
 
@@ -101,26 +118,20 @@ class ParquetReader:
     """
 
     def __init__(
-        self, files: Sequence[str], text: Sequence[str], folders: Mapping[str, Sequence[str | None]] | None = None
+        self,
+        files: Sequence[str],
+        text: Sequence[str],
+        folders: Mapping[str, Sequence[str | None]] | None = None,
+        footers: Footers | None = None,
     ) -> None:
         self._files = list(files)
         self._text = set(text)
         self._folders = dict(folders or {})
-        self._footers: dict[str, tuple[tuple[int, ...], Any]] = {}
-
-    def _footer(self, path: str) -> Any:
-        """The footer of a file, read once for each state of it: in a table of thousands of columns it takes long to parse."""
-        import pyarrow.parquet as pq  # brings file systems and TLS: text files need neither
-
-        seen = Path(path).stat()
-        state = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino)
-        if path not in self._footers or self._footers[path][0] != state:
-            self._footers[path] = state, pq.read_metadata(path)
-        return self._footers[path][1]
+        self._footers = footers or Footers()
 
     def rows(self) -> int:
         with _whole_files():
-            return sum(self._footer(f).num_rows for f in self._files)
+            return sum(self._footers.of(f).num_rows for f in self._files)
 
     def chunks(self, names: Sequence[str], size: int = CHUNK_ROWS) -> Iterator[list[Any]]:
         import pyarrow.parquet as pq
@@ -131,7 +142,7 @@ class ParquetReader:
             above = {n: values[i] for n, values in self._folders.items()}
             with (
                 _whole_files(),
-                pq.ParquetFile(path, metadata=self._footer(path), read_dictionary=dictionaries, pre_buffer=True) as file,
+                pq.ParquetFile(path, metadata=self._footers.of(path), read_dictionary=dictionaries, pre_buffer=True) as file,
             ):
                 if not inside:
                     rows = file.metadata.num_rows
