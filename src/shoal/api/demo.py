@@ -62,7 +62,9 @@ def demo(
 ) -> Demo:
     """Run the walk and leave its files in ``folder``: whole or not at all; an earlier demonstration is replaced."""
     target = Path(folder)
-    if target.exists() and not _ours(target):
+    note = target / MARK
+    ours = note.is_file() and note.read_text(encoding="utf-8", errors="replace").startswith(FIRST_LINE)
+    if target.exists() and not ours:
         raise OutputError(f"'{target.name}' exists and was not made by the demonstration.", hint="Move it away or run elsewhere.")
     with staged(target.absolute().parent) as work:
         walked = _walk(work, target, people, seed, progress)
@@ -70,11 +72,6 @@ def demo(
             shutil.rmtree(target)
         publish(work, target)
     return walked
-
-
-def _ours(folder: Path) -> bool:
-    note = folder / MARK
-    return folder.is_dir() and note.is_file() and note.read_text(encoding="utf-8", errors="replace").startswith(FIRST_LINE)
 
 
 def _walk(work: Path, target: Path, people: int, seed: int, progress: Progress) -> Demo:

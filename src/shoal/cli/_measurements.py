@@ -197,7 +197,11 @@ def run(
     from shoal.api.events import measure_events
 
     if require and "known_records" not in options:
-        options |= _known_for(require)
+        from shoal.measures.events.checking import event_requirements
+        from shoal.measures.events.knowledge import most_known
+
+        most = most_known(event_requirements(require))
+        options |= {"known_records": tuple(range(1, most + 1))} if most > len(USUAL) else {}
     options |= {"require": require} if require else {}
     preview_instead(preview, "measure_events", table, reading, as_json=as_json, **options)
     opened = shoal.open(table, **reading)
@@ -222,15 +226,6 @@ def run(
             _shared.next_step(f"shoal anonymize {_shared.named(table)} --policy events.yml --out release, with 'events:' in it.")
     if checked is not None and not checked:
         raise typer.Exit(1)
-
-
-def _known_for(require: str) -> dict[str, tuple[int, ...]]:
-    """The numbers of known records that the requirements need, if they need more than the usual four."""
-    from shoal.measures.events.checking import event_requirements
-    from shoal.measures.events.knowledge import most_known
-
-    most = most_known(event_requirements(require))
-    return {"known_records": tuple(range(1, most + 1))} if most > len(USUAL) else {}
 
 
 def show(m: EventMeasurement, *, explain: bool) -> None:

@@ -412,7 +412,8 @@ class Form:
         q, usual = Questionnaire(**about), {x.usual_code: x for x in reversed(self._closed) if x.usual_code}
         known = {x.name: x for x in usual.values()}
         q.by_place = tuple(known) if asked is None or asked.population == ANYWHERE else ()
-        likely = {} if asked is None else self._likely(asked)
+        guesses = [] if asked is None else [(x.name, x.usual_shares(asked.of_everybody, asked.country)) for x in self._closed]
+        likely = {name: shares for name, shares in guesses if shares is not None}  # and whose they are
         for name, spec in self.entries():
             options = {key: value for key, value in spec.items() if key != "text"}
             q.texts[whole_question(name)] = spec.get("text", "")
@@ -433,10 +434,6 @@ class Form:
             )
         q.flags, q.ignored, q.notes = self.flags, self.ignored, (*q.notes, *self.notes)
         return q
-
-    def _likely(self, asked: Asked) -> dict[str, tuple[list[float], str]]:
-        """Guessed shares of usual questions, and whose they are."""
-        return {x.name: shares for x in self._closed if (shares := x.usual_shares(asked.of_everybody, asked.country)) is not None}
 
     def _use_place(self, q: Questionnaire, known: Mapping[str, FormQuestion], asked: Asked) -> None:
         """What the counts of a place say of sex and age together; of people anywhere, how it is in every country."""

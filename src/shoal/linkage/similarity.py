@@ -98,11 +98,6 @@ def _shares(one: str, two: str) -> bool:
     return few <= many
 
 
-def _compare_given(a: list[str], b: list[str]) -> NDArray[np.int8]:
-    likeness = _names(a, b)
-    return np.where(likeness == 3, 4, likeness)
-
-
 def _birth(a: list[str], b: list[str]) -> NDArray[np.int8]:
     near = one_edit(a, b)
     swapped = np.array([x[:4] == y[:4] and x[4:6] == y[6:] and x[6:] == y[4:6] for x, y in zip(a, b, strict=True)], dtype=bool)
@@ -129,7 +124,7 @@ def _same(a: list[str], b: list[str]) -> NDArray[np.bool_]:
 
 
 _COMPARE: dict[str, Callable[[list[str], list[str]], NDArray[np.int8]]] = {
-    "given": _compare_given,
+    "given": lambda a, b: np.where((likeness := _names(a, b)) == 3, 4, likeness),
     "family": _names,
     "birth": _birth,
     "sex": lambda a, b: _same(a, b).astype(np.int8),

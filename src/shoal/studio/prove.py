@@ -417,7 +417,10 @@ def _add_files(router: APIRouter, workspace: Workspace) -> None:
     def repeats(*_: Request | Fields, release_id: str) -> Response:
         """The policy with the seed of its random changes. Sent, not linked to, so that a viewer is refused."""
         made = workspace.releases.get(release_id)
-        text = _with_seed(made, workspace.releases.folder(made))
+        seed = seed_of(made, workspace.releases.folder(made))
+        if seed is None:
+            raise UsageError("nothing of this release was drawn.", hint="Its policy.yml alone repeats it.", reason="unknown")
+        text = edits.with_parts(made.told["policy"], {"seed": seed})
         return download(text, "policy-with-seed.yml", **{"cache-control": "no-store"})
 
 
@@ -465,13 +468,6 @@ def _add_brought(router: APIRouter, studio: Studio) -> None:
 
 def files_of(folder: Path) -> list[Path]:
     return sorted(p for p in folder.rglob("*") if p.is_file()) if folder.is_dir() else []
-
-
-def _with_seed(made: Made, folder: Path) -> str:
-    kept = seed_of(made, folder)
-    if kept is None:
-        raise UsageError("nothing of this release was drawn.", hint="Its policy.yml alone repeats it.", reason="unknown")
-    return edits.with_parts(made.told["policy"], {"seed": kept})
 
 
 def _verify(arrived: Path, limit: int) -> Verification:

@@ -220,7 +220,9 @@ StatementTimeout = Annotated[
 def with_limit(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` with the option ``--statement-timeout``, where it reads tables and has none."""
     known = inspect.signature(function, eval_str=True)
-    names, helps = set(known.parameters), _helps(known)
+    names = set(known.parameters)
+    notes = [m for p in known.parameters.values() for m in getattr(p.annotation, "__metadata__", ())]
+    helps = [getattr(m, "help", None) or "" for m in notes]
     if "statement_timeout" in names or not (names & {"preview", "table"} or any("ENGINE-URL" in h for h in helps)):
         return function
 
@@ -232,8 +234,3 @@ def with_limit(function: Callable[..., Any]) -> Callable[..., Any]:
     ended_in_time.__signature__ = known.replace(parameters=[*known.parameters.values(), more])  # type: ignore[attr-defined]
     ended_in_time.__annotations__ = function.__annotations__ | {"statement_timeout": StatementTimeout}
     return ended_in_time
-
-
-def _helps(known: inspect.Signature) -> list[str]:
-    notes = [m for p in known.parameters.values() for m in getattr(p.annotation, "__metadata__", ())]
-    return [getattr(m, "help", None) or "" for m in notes]

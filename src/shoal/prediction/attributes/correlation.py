@@ -107,10 +107,14 @@ def normal_rectangles(x_edges: Floats, y_edges: Floats, rho: float) -> Floats:
     """
     from shoal.kernels.scipy.special import ndtr
 
-    r = _rho(rho)
+    r = float(rho)
+    if not -1 <= r <= 1:
+        raise UsageError(f"a correlation lies between -1 and 1; found {rho!r}.")
     x, y = np.clip(x_edges, -_FAR, _FAR), np.asarray(y_edges, dtype=np.float64)
     if abs(r) == 1.0:
-        return _degenerate(ndtr(x_edges), ndtr(y), r)
+        a, b = ndtr(x_edges)[:, None], ndtr(y)[None, :]  # the comonotone (+1) or countermonotone (-1) coupling
+        cdf = np.minimum(a, b) if r > 0 else np.maximum(a + b - 1, 0.0)
+        return np.maximum(np.diff(np.diff(cdf, axis=0), axis=1), 0.0)
     root = math.sqrt((1 - r) * (1 + r))
     piece = min(0.5, max(root, 0.001))  # the conditional normal steps within root
     out = np.zeros((x.size - 1, y.size - 1))
@@ -188,13 +192,6 @@ def _grid(step: float, origin: float, reach: float = _FAR) -> Floats:
     return out
 
 
-def _degenerate(u: Floats, v: Floats, sign: float) -> Floats:
-    """Cells of the comonotone (+1) or countermonotone (-1) coupling."""
-    a, b = u[:, None], v[None, :]
-    cdf = np.minimum(a, b) if sign > 0 else np.maximum(a + b - 1, 0.0)
-    return np.maximum(np.diff(np.diff(cdf, axis=0), axis=1), 0.0)
-
-
 def _genz(edges: Sequence[Floats], corr: Floats, rng: np.random.Generator) -> Floats:
     """Rectangle probabilities of all cells at once: shared lattice points, one attribute after the other."""
     d = len(edges)
@@ -265,10 +262,3 @@ def _correlation(matrix: Floats, d: int) -> Floats:
     if out.shape[0] != d or not bool(np.allclose(np.diag(out), 1.0)):
         raise UsageError(f"a {d} by {d} correlation matrix with ones on the diagonal is needed.")
     return out
-
-
-def _rho(rho: float) -> float:
-    r = float(rho)
-    if not -1 <= r <= 1:
-        raise UsageError(f"a correlation lies between -1 and 1; found {rho!r}.")
-    return r

@@ -247,16 +247,14 @@ def _from_discrete(law: Any, step: float, origin: float, first: int, last: int) 
     if listed is None and (last - first) * step > 4 * MOST_CELLS:  # too many numbers to list; edges lie just before them
         mass = _masses(law, origin + step * (np.arange(first, last + 2, dtype=np.float64) - NEAR))
     else:
-        points = _points(law, origin + step * first, origin + step * last) if listed is None else _list_shares(law, listed)
+        if listed is None:
+            points = _points(law, origin + step * first, origin + step * last)
+        else:
+            points = np.unique(np.asarray(listed, dtype=np.float64) + float(getattr(law, "kwds", {}).get("loc", 0.0)))
         index = _index(points, step, origin).astype(np.int64)
         mass = np.bincount(index - index.min(), weights=law.pmf(points)).astype(np.float64)
     occupied = np.flatnonzero(mass)
     return Distribution.of(mass[occupied[0] : occupied[-1] + 1], normalize=True)
-
-
-def _list_shares(law: Any, values: Any) -> Floats:
-    out: Floats = np.unique(np.asarray(values, dtype=np.float64) + float(getattr(law, "kwds", {}).get("loc", 0.0)))
-    return out
 
 
 def _points(law: Any, low: float, high: float) -> Floats:

@@ -119,7 +119,11 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
     fits = tuple(_try(name, fit, data, cells) for name, fit in models.MODELS)
     uniques = {m.name: m.uniques for m in fits}
     chosen, rule = dankar(uniques.get, rate, n1)
-    fits = tuple(_no_second_opinion(m) for m in fits)
+    ewens = "the fit is Ewens' law (alpha = 0): not a second opinion"  # Pitman's law at the boundary confirms nothing
+    fits = tuple(
+        replace(m, uniques=None, failed=ewens) if m.name == "pitman" and m.parameters.get("alpha", 1.0) <= 1e-6 else m
+        for m in fits
+    )
     match = match_probability(n1, n2, rate, n3=n3) if n1 else None
     unique, notes = _range_of(fits, chosen, rule, uniques_range(data)), (ONE_BY_ONE, *(() if n1 else (NOT_DEFINED,)))
     return PopulationEstimate(n, total, data.classes, n1, match, unique, n1 / n, sample_unique_risk(rate), fits, notes)
@@ -203,13 +207,6 @@ def _try(name: str, fit: Any, data: models.SampledClasses, cells: int | None) ->
     if not math.isfinite(uniques) or uniques < 0:
         return ModelEstimate(name, None, "the fit gave no finite number", parameters)
     return ModelEstimate(name, min(uniques, float(data.population)), "", parameters)
-
-
-def _no_second_opinion(m: ModelEstimate) -> ModelEstimate:
-    """Pitman's law fitted at the boundary alpha = 0 is Ewens': it says the same and confirms nothing."""
-    if m.name != "pitman" or m.parameters.get("alpha", 1.0) > 1e-6:
-        return m
-    return replace(m, uniques=None, failed="the fit is Ewens' law (alpha = 0): not a second opinion")
 
 
 def dankar(uniques: Callable[[str], float | None], rate: float, n1: int) -> tuple[float | None, str]:

@@ -159,9 +159,8 @@ def smallest_group_of_any(pieces: Sequence[tuple[Distribution, Factor]], people:
 
 def rank(blocks: Sequence[Block], names: Sequence[str], people: int, size: int) -> list[tuple[tuple[str, ...], float]]:
     """Every set of ``size`` questions with its unique share, most identifying first."""
-    sets: list[tuple[tuple[str, ...], float]] = []
-    for subset in itertools.combinations(names, size):
-        sets.append((subset, unique_share(parts(blocks, subset), people, points=COARSE, listed=2000)[0]))
+    subsets = itertools.combinations(names, size)
+    sets = [(subset, unique_share(parts(blocks, subset), people, points=COARSE, listed=2000)[0]) for subset in subsets]
     return sorted(sets, key=lambda item: (-item[1], item[0]))
 
 

@@ -66,7 +66,9 @@ def uniqueness_from_power_sums(
     >>> e.grade, e.low < 0.116149 < e.high
     ('B', True)
     """
-    s = np.concatenate(([1.0], _power_sums(sums)))
+    s = np.concatenate(([1.0], np.asarray(list(sums), dtype=np.float64)))
+    if s.size == 1 or not bool(np.all(np.isfinite(s))) or bool(np.any(s <= 0)) or bool(np.any(s > 1)):
+        raise UsageError("power sums S_2, S_3, … lie above 0 and up to 1.", hint="Give S_2 first.")
     k = whole(group_size, what="group_size")
     loose = _errors(error, s.size - 1)
     _consistent(s, loose)
@@ -143,13 +145,6 @@ def _errors(error: float | Sequence[float], number: int) -> Floats:
     if loose.shape != (number,) or not bool(np.all((loose >= 0) & np.isfinite(loose))):
         raise UsageError("error is the relative half-width of the power sums: one number of at least 0, or one per sum.")
     return loose
-
-
-def _power_sums(sums: Sequence[float]) -> Floats:
-    s = np.asarray(list(sums), dtype=np.float64)
-    if s.size == 0 or not bool(np.all(np.isfinite(s))) or bool(np.any(s <= 0)) or bool(np.any(s > 1)):
-        raise UsageError("power sums S_2, S_3, … lie above 0 and up to 1.", hint="Give S_2 first.")
-    return s
 
 
 def _consistent(s: Floats, loose: Floats) -> None:

@@ -111,7 +111,8 @@ class FormatPreserving(Opaque):
         return [self._around(v, encrypt, tweak) for v in values]
 
     def decode(self, frame: bytes, value: str) -> str | None:
-        if self._bad(value):
+        letters = [c for c in value if c not in self._keep]
+        if len(letters) < max(2, self._shortest) or not self._allowed.issuperset(letters):
             return None
         return self._around(value, self._ff1.decrypt, self._tweak.digest(self._bound + frame)[:16])
 
@@ -122,10 +123,6 @@ class FormatPreserving(Opaque):
         for i, c in kept:
             text.insert(i, c)
         return "".join(text)
-
-    def _bad(self, value: str) -> bool:
-        letters = [c for c in value if c not in self._keep]
-        return len(letters) < max(2, self._shortest) or not self._allowed.issuperset(letters)
 
     def _check(self, values: Sequence[str]) -> None:
         short = other = 0

@@ -69,7 +69,9 @@ def cleaned(column: Any, rules: tuple[str, ...]) -> Any:
     if rules == ("blanks",) and len(column) <= FEW and all(_TIDY.fullmatch(text or "") for text in column.to_pylist()):
         return column
     if "blanks" in rules or "separators" in rules:
-        column = _tidy(column)
+        if pc.any(pc.match_substring_regex(column, _UNTIDY)).as_py():  # columns that are tidy stay as they are
+            column = pc.replace_substring_regex(pc.replace_substring_regex(column, _INVISIBLE, ""), _BLANKS, " ")
+        column = pc.utf8_trim_whitespace(column)
     if "separators" in rules:
         column = pc.replace_substring_regex(column, _SEPARATORS, "")
     if "case" in rules:
@@ -77,15 +79,6 @@ def cleaned(column: Any, rules: tuple[str, ...]) -> Any:
     if "zeros" in rules:
         column = pc.replace_substring_regex(column, "^0+(.)", r"\1")
     return pc.if_else(pc.equal(column, ""), None, column) if rules else column
-
-
-def _tidy(column: Any) -> Any:
-    """No blanks around, single ones inside, nothing invisible; columns that have none of these stay as they are."""
-    import pyarrow.compute as pc
-
-    if pc.any(pc.match_substring_regex(column, _UNTIDY)).as_py():
-        column = pc.replace_substring_regex(pc.replace_substring_regex(column, _INVISIBLE, ""), _BLANKS, " ")
-    return pc.utf8_trim_whitespace(column)
 
 
 def check(values: list[str], rule: str) -> None:

@@ -98,7 +98,10 @@ class Store:
             if tx.wrote_people:
                 forget_history(connection, self.dialect)
         self._keep(tx)
-        self._advance(tx.state.mark)
+        with self._lock:
+            self._seen = max(self._seen, tx.state.generation)
+        if self.anchor is not None:
+            self.anchor.advance(tx.state.mark)
         step("after-anchor")
 
     @contextlib.contextmanager
@@ -153,12 +156,6 @@ class Store:
 
     def _seal_state(self, value: State) -> bytes:
         return self.box.seal(value.to_bytes(), b"state" + self.bound)
-
-    def _advance(self, mark: Mark) -> None:
-        with self._lock:
-            self._seen = max(self._seen, mark.generation)
-        if self.anchor is not None:
-            self.anchor.advance(mark)
 
     def guarded(self, tx: Tx) -> Objects:
         """All objects but those written once, exactly as the sealed state remembers them.

@@ -227,30 +227,18 @@ def _check_letters(name: str, what: str, signs: str, home: str) -> None:
     letters = [c for c in name if c not in signs and not (c.isascii() and c.isdigit())]
     kinds = [unicodedata.category(c) for c in letters]
     first = name.removeprefix("'")[:1]
-    if (
-        not first
-        or first in signs
-        or not all(k in ("Lu", "Ll", "Lo", "Lt", "Mn", "Mc") for k in kinds)
-        or kinds[:1] in (["Mn"], ["Mc"])
-    ):
+    known = all(k in ("Lu", "Ll", "Lo", "Lt", "Mn", "Mc") for k in kinds) and kinds[:1] not in (["Mn"], ["Mc"])
+    if not first or first in signs or not known:
         raise _shape_error(what)
-    if unicodedata.normalize("NFKC", name) != name or any(_of_no_town(c) for c in letters):
+    every = [c for letter in letters for c in letter + letter.lower()]
+    dead = any(a <= ord(c) <= b and c not in _LIVING for c in every for a, b in _PHONETIC)  # of no living alphabet
+    if unicodedata.normalize("NFKC", name) != name or dead:
         raise _look_alike(what)
-    scripts = {_script(c) for c, k in zip(letters, kinds, strict=True) if k[0] == "L"}
+    words = {unicodedata.name(c, "UNKNOWN").split(" ")[0] for c, k in zip(letters, kinds, strict=True) if k[0] == "L"}
+    scripts = {_TOGETHER.get(word, word) for word in words}  # the first word of a letter's name in Unicode
     at_home = scripts == {home} and len(letters) > _CODE
     if len(scripts) > 1 or (scripts and scripts != {"LATIN"} and not at_home and look(name).isascii()):
         raise _look_alike(what)
-
-
-def _of_no_town(letter: str) -> bool:
-    """Whether a letter, or the small letter that goes with it, belongs to no living alphabet."""
-    return any(a <= ord(c) <= b and c not in _LIVING for c in letter + letter.lower() for a, b in _PHONETIC)
-
-
-def _script(letter: str) -> str:
-    """The script of a letter, by the first word of its name in Unicode."""
-    word = unicodedata.name(letter, "UNKNOWN").split(" ")[0]
-    return _TOGETHER.get(word, word)
 
 
 def _shape_error(what: str) -> UsageError:

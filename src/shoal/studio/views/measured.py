@@ -169,10 +169,8 @@ def rows(improvement: Improvement, column: str) -> list[list[str]]:
     """A file of the levels (value; level 1; …): values that too few have are one line of stars."""
     named = {label for label, _ in values(improvement, column)}
     hierarchy = improvement.prepared.hierarchies[column]
-    out = []
-    for i, leaf in enumerate(hierarchy.leaves):
-        if leaf in named:
-            out.append([str(level.labels[level.groups[i]]) for level in hierarchy.levels])
+    places = [i for i, leaf in enumerate(hierarchy.leaves) if leaf in named]
+    out = [[str(level.labels[level.groups[i]]) for level in hierarchy.levels] for i in places]
     if len(out) < len(hierarchy.leaves):
         out.append(["*"] * len(hierarchy.levels))
     return out
