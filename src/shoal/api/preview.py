@@ -127,9 +127,8 @@ class _Watch:
 
 
 def _anonymize(table: PreviewTable, folder: Path, options: dict[str, Any]) -> None:
-    more = {
-        name: options.pop(name) for name in ("plan", "to_table", "replace", "exclude", "exclude_by", "format") if name in options
-    }
+    own = ("plan", "to_table", "replace", "exclude", "exclude_by", "format")
+    more = {name: options.pop(name) for name in own if name in options}
     policy = policy_of(options.pop("policy", None), options)  # type: ignore[arg-type]
     release: Any = anonymize(_by_policy(table, policy), policy, **more)
     release.write(folder / "release")

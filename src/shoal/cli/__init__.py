@@ -22,24 +22,16 @@ from shoal.cli._shell.commands import ALL, Commands, Group, indented
 from shoal.disk.atomic import disk_full
 from shoal.errors import OutputError, ShoalError
 
-MODULES = {
-    "encode": "link",
-    "import": "tables",
-    "export": "tables",
-    "presets": "about",
-    "explain": "about",
-    "doctor": "about",
-    "manual": "about",
-    "demo": "about",
-    "verify": "check",
-    "attack": "check",
-    "study": "compare",
-    "observe": "predict",
-    "serve": "studio",
-    "table": "tables",
-    "hierarchy": "tables",
-    "transform": "tables",
+_TOGETHER = {
+    "about": ("presets", "explain", "doctor", "manual", "demo"),
+    "check": ("verify", "attack"),
+    "compare": ("study",),
+    "link": ("encode",),
+    "predict": ("observe",),
+    "studio": ("serve",),
+    "tables": ("import", "export", "table", "hierarchy", "transform"),
 }
+MODULES = {command: module for module, commands in _TOGETHER.items() for command in commands}
 """Commands that share a module with another."""
 
 INTERRUPTED = 130

@@ -161,11 +161,7 @@ def _pages(table: "CountTable") -> list[tuple[str, list[str], list[list[str]]]]:
         for down in axes[0]:
             line = [cells[(down, *([right] if right is not None else []), *key)] for right in across]
             pages.setdefault(key, []).append([str(down), *("·" if n is None else f"{n:,}" for n in line)])
-    heads = (
-        [crossed.columns[0], *(str(right) for right in across if right is not None)]
-        if len(axes) > 1
-        else [crossed.columns[0], "people"]
-    )
+    heads = [crossed.columns[0], *([str(right) for right in across if right is not None] if len(axes) > 1 else ["people"])]
     named = crossed.columns[2:]
     return [
         (", ".join(f"{_shared.printable(c)}: {_shared.printable(str(v))}" for c, v in zip(named, key, strict=True)), heads, lines)

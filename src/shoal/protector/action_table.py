@@ -85,10 +85,8 @@ class Action:
         for parameter in self.parameters:
             names.setdefault(parameter.name.partition(".")[0], parameter.default)
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        required = [inspect.Parameter(n, kind, default=d) for n, d in names.items() if d is REQUIRED]
-        return inspect.Signature(
-            [*required, *(inspect.Parameter(n, kind, default=d) for n, d in names.items() if d is not REQUIRED)]
-        )
+        parameters = [inspect.Parameter(n, kind, default=d) for n, d in names.items()]
+        return inspect.Signature(sorted(parameters, key=lambda p: p.default is not REQUIRED))
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of the Python call, from the values over HTTP by key."""
@@ -428,19 +426,15 @@ ACTIONS: tuple[Action, ...] = (
 """Every action of a served vault."""
 
 _CREATED = frozenset(
-    [
-        *"create_issuer request create_domain add_actor issue_token set_limit".split(),
-        *"set_witness require_factor set_up_factor delegate renew".split(),
-    ]
-)
+    "create_issuer request create_domain add_actor issue_token set_limit set_witness require_factor set_up_factor delegate renew"
+    .split()
+)  # fmt: skip
 
 
 def reference() -> str:
     """The table of actions as docs/vault.md shows it."""
     lines = ["| action | HTTP | command | roles | what it does |", "| --- | --- | --- | --- | --- |"]
     for action in ACTIONS:
-        name = f"care.{action.name}" if action.care else action.name
-        lines.append(
-            f"| `{name}` | `{action.route}` | `shoal vault {action.command}` | {action.roles or 'any'} | {action.help}. |"
-        )
+        name, roles = f"care.{action.name}" if action.care else action.name, action.roles or "any"
+        lines.append(f"| `{name}` | `{action.route}` | `shoal vault {action.command}` | {roles} | {action.help}. |")
     return "\n".join(lines)

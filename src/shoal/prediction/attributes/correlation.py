@@ -111,8 +111,9 @@ def normal_rectangles(x_edges: Floats, y_edges: Floats, rho: float) -> Floats:
     if not -1 <= r <= 1:
         raise UsageError(f"a correlation lies between -1 and 1; found {rho!r}.")
     x, y = np.clip(x_edges, -_FAR, _FAR), np.asarray(y_edges, dtype=np.float64)
-    if abs(r) == 1.0:
-        a, b = ndtr(x_edges)[:, None], ndtr(y)[None, :]  # the comonotone (+1) or countermonotone (-1) coupling
+    if abs(r) == 1.0:  # the comonotone (+1) or countermonotone (-1) coupling
+        a: Floats = ndtr(x_edges)[:, None]
+        b: Floats = ndtr(y)[None, :]
         cdf = np.minimum(a, b) if r > 0 else np.maximum(a + b - 1, 0.0)
         return np.maximum(np.diff(np.diff(cdf, axis=0), axis=1), 0.0)
     root = math.sqrt((1 - r) * (1 + r))

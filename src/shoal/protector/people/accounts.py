@@ -26,10 +26,8 @@ PERMITS: Mapping[str, frozenset[str]] = {
     "approver": frozenset({"approve", "deny", "requests"}),
     "auditor": frozenset({"audit", "resolve", "requests", "confirm"}),
     "owner": frozenset(
-        [
-            *"domain issuer actor limit honeytoken rotate shred anchor checkpoint verify resolve requests confirm backup".split(),
-            *"forget export correct witness retire revoke time".split(),
-        ]
+        "domain issuer actor limit honeytoken rotate shred anchor checkpoint verify resolve requests confirm backup "
+        "forget export correct witness retire revoke time".split()
     ),
 }
 """What each role may do. Approving one's own request or confirming one's own change is not among it for anybody."""
@@ -159,13 +157,8 @@ def renew_token(tx: Tx, digest: str, time: float) -> str:
 def can_log_in(tx: Tx, role: str, time: float) -> bool:
     """Whether somebody with this role holds a token for it that is valid now; a delegated token does not count."""
     able = {a["name"] for a in tx.all(ACTOR) if a["enabled"] and role in a["roles"]}
-    return any(
-        body["actor"] in able
-        and role in body["scopes"]
-        and not body.get("own")
-        and (body["expires"] is None or time < body["expires"])
-        for body in tx.all(TOKEN)
-    )
+    tokens = [t for t in tx.all(TOKEN) if t["actor"] in able and role in t["scopes"] and not t.get("own")]
+    return any(token["expires"] is None or time < token["expires"] for token in tokens)
 
 
 def check_token(
