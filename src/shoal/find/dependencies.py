@@ -443,8 +443,8 @@ def _may_follow(x: ColumnFinding, y: ColumnFinding, rank: Mapping[str, int]) -> 
     """Whether the role of y would change, or it could be left out, if it depended on x."""
     if y.role is Role.DIRECT or y.confidence == 1:  # a person has decided about it
         return False
-    if x.role is Role.SENSITIVE:
-        return y.role is Role.UNDECIDED
+    if x.role is Role.SENSITIVE:  # a flag may be what others know, also if an amount decides it
+        return y.role is Role.UNDECIDED and (y.distinct > 2 or x.scale is not Scale.NUMBER)
     return y.role is not Role.QUASI or rank.get(y.name, len(rank)) > rank[x.name]
 
 

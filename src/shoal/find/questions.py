@@ -15,7 +15,7 @@ import numpy as np
 from shoal.find.finding import ColumnFacts
 from shoal.find.name_words import opaque, raw_words
 from shoal.find.orders import answers_of_opinion
-from shoal.find.vocabulary import folded, word_set
+from shoal.find.vocabulary import alternatives, folded, word_set
 from shoal.find.whole_numbers import FEW_CODES, rarer_upwards
 
 BATTERY, OPAQUE_BATTERY = 4, 5
@@ -55,6 +55,7 @@ class Batteries:
     questions: int = 0
     rated: int = 0
     sets: Counter[frozenset[str]] = field(default_factory=Counter)
+    repeated: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, table: Sequence[ColumnFacts]) -> Batteries:
@@ -68,7 +69,8 @@ class Batteries:
         asked = [facts for facts in table if question(said_name(facts)) and facts.distinct <= FEW_CODES]
         rated = sum(answers_of_opinion(answer_texts(facts)) for facts in asked)
         sets = Counter(_answer_set(facts) for facts in table)
-        return cls(Counter(span for _, span in known), series, begun, sum(map(statement, table)), words, len(asked), rated, sets)
+        ranges, stated = Counter(span for _, span in known), sum(map(statement, table))
+        return cls(ranges, series, begun, stated, words, len(asked), rated, sets, _repeated(table))
 
     def plain_answers(self, facts: ColumnFacts) -> bool:
         """Whether it is answered with yes and no, or by ticking a list, in a table of questions."""
@@ -78,7 +80,9 @@ class Batteries:
     def same_labels(self, facts: ColumnFacts) -> bool:
         """Whether many columns have the very same labels of codes, or several numbered questions the same answers."""
         alike, few = self.sets[_answer_set(facts)], 3 <= facts.distinct <= FEW_CODES
-        return few and ((bool(facts.labels) and alike >= STATEMENTS) or (_is_numbered(facts.name) and alike >= BATTERY))
+        numbered = _NUMBERED_NAME.fullmatch(facts.name.lower())
+        again = numbered is not None and self.repeated[numbered[1]] >= STATEMENTS and facts.distinct <= MOST_UNKNOWN
+        return again or (few and ((bool(facts.labels) and alike >= STATEMENTS) or (numbered is not None and alike >= BATTERY)))
 
     def score(self, name: str) -> bool:
         """Whether a name is a word for a statistic beside codes, or the beginning of a series: a_sum_1, TT_mean, BSI_sum."""
@@ -89,7 +93,8 @@ class Batteries:
     def in_series(self, facts: ColumnFacts) -> bool:
         """Whether it is one of several with the same name and a running number or the same beginning, and the same answers."""
         begun = _answers(facts) and self.beginnings[_beginning(facts.name)] >= BEGUN
-        asked = self.ranges[RATED_ALIKE] >= (BATTERY if question(facts.name) else STATEMENTS) and " " in facts.name.strip()
+        counted = " " not in facts.name.strip() and rarer_upwards(facts)
+        asked = self.ranges[RATED_ALIKE] >= (BATTERY if question(facts.name) else 2 * BATTERY) and not counted
         least = BATTERY if facts.distinct > 2 and facts.whole else STATEMENTS  # yes and no may tell what somebody does
         stated = self.statements >= least and facts.distinct < FEW_CODES and statement(facts)
         alike = (asked and _range(facts) == RATED_ALIKE) or self._within_series(facts)
@@ -197,13 +202,18 @@ def _answer_set(facts: ColumnFacts) -> frozenset[str]:
     return frozenset(facts.values) if facts.kind == "text" and facts.distinct <= FEW_CODES else frozenset()
 
 
-_NUMBERED = word_set("questions", "numbered")
+_NUMBERED_NAME = re.compile(rf"({alternatives('questions', 'numbered')})[\W_]*\d+(?:[\W_]*[a-z])?(?:[\W_]*\d+)?(?:[\W_]*[a-z])?")
+"""A word for a question, an answer or a day, and its number: domanda1, Question 2, questao3_1b."""
 
 
-def _is_numbered(name: str) -> bool:
-    """Whether a name is a word for a question or answer and its number: domanda1, Question 2."""
-    words = raw_words(name)
-    return 1 <= len(words) <= 2 and words[0].rstrip("0123456789") in _NUMBERED and words[-1][-1:].isdecimal()
+def _repeated(table: Sequence[ColumnFacts]) -> Counter[str]:
+    """How many numbered columns there are of each word, if all of them have the same few answers: days of a class."""
+    out: defaultdict[str, list[ColumnFacts]] = defaultdict(list)
+    for facts in table:
+        if facts.distinct and (numbered := _NUMBERED_NAME.fullmatch(facts.name.lower())):
+            out[numbered[1]].append(facts)
+    few = {w: same for w, same in out.items() if len({folded(v) for f in same for v in f.values}) <= MOST_UNKNOWN}
+    return Counter({word: len(same) for word, same in few.items()})
 
 
 def said_name(facts: ColumnFacts) -> str:

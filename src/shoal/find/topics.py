@@ -270,7 +270,8 @@ def _topic_of_head(topic: Topic, parts: int, words: tuple[str, ...]) -> Topic:
         return BY_KEY["postcode"]
     part = topic.key == "street" and words[-1] in word_set(NAMES, "state at the end")
     place = topic.role is Role.SENSITIVE or topic.key == "street"
-    return BY_KEY["place"] if part or (place and words[-1] in word_set(NAMES, "place at the end")) else topic
+    ends = words[-1] in word_set(NAMES, "place at the end") or words[0] in word_set(NAMES, "place at the start")
+    return BY_KEY["place"] if part or (place and ends) else topic
 
 
 @lru_cache(maxsize=50_000)

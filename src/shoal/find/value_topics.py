@@ -83,6 +83,7 @@ CODES: tuple[Vocabulary, ...] = (
         least=8,
     ),
     Vocabulary("lab", "codes of tests (LOINC)", Pattern(r"\d{3,5}-\d"), 0.7, least=5),
+    Vocabulary("lab", "blood groups", Pattern(r"(ab?|[b0o]) ?(rh ?)?\(?([+-]|(pos|neg|poz)\w*)\)?(rh)?"), 0.85, most=12, least=4),
 )
 
 
@@ -97,6 +98,7 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
     _words("race", "race or ethnic groups", 0.85, most=40, least=3),
     _words("religion", "beliefs", 0.88, most=60),
     _words("employment", "kinds of employment", 0.8, most=25, least=3),
+    _words("industry", "departments of a firm", 0.85, most=60, least=3, section="department"),
     _words("occupation", "occupations", 0.75, least=5),
     _words("crime", "crimes or charges", 0.8, least=3),
     _words("language", "languages", 0.6, most=60, least=3),

@@ -39,6 +39,8 @@ LONGEST_NAME, SURE = 5, 0.85
 """Words of a name that is not a question; how sure the values must be to outrank a name."""
 MOST_RUNGS = 12
 """Different answers that a question about an opinion has."""
+OFTEN_REPEATED = 0.2
+"""Answers per row below which a question about people is not answered with their names, if no list has these."""
 OWN_TEXTS = 0.4
 """Share of rows with a text of their own from which people typed it."""
 MOST_DEGREES = 180
@@ -187,6 +189,11 @@ def _no_dates(view: ColumnView) -> bool:
     return words and view.guess.scale is Scale.NOMINAL
 
 
+def _words_without_order(view: ColumnView) -> bool:
+    """More words than a question has answers, without a digit and without an order, as no amount is written."""
+    return _no_dates(view) and view.facts.distinct > MOST_ANSWERS
+
+
 def _has_titles(facts: ColumnFacts) -> bool:
     """Whether a form of address is among texts; codes may stand for one."""
     return facts.kind != "text" or any(
@@ -296,6 +303,9 @@ def _named_name(view: ColumnView, topic: Topic, few: bool) -> Decision | None:
     facts = view.facts
     if facts.kind != "text" or facts.numbers is not None:
         return None
+    repeated = len(raw_words(facts.name)) > LONGEST_NAME and facts.distinct < OFTEN_REPEATED * facts.filled
+    if repeated and names_share(facts.values) < SINGLE_SHARE:
+        return None  # what one expects of a candidate
     letters = sum(bool(re.match(r"[^\W\d_]", v.strip())) for v in facts.values) >= 0.8 * len(facts.values)
     if topic.key == "person_name":
         return _direct(topic) if letters and facts.distinct > 2 else None
@@ -353,6 +363,7 @@ CHECKS: tuple[Check, ...] = (
         Decision(Role.SENSITIVE, "its name says a share or score of something", 0.6, "marks", None, Scale.NUMBER),
     ),
     Check(("event_date",), lambda view: _no_dates(view)),
+    Check(("income", "spending"), lambda view: _words_without_order(view)),  # sales is a department too
     Check(("facility", "industry"), lambda view: _answers(view.facts)),
     Check(("title",), lambda view: _longer_than_titles(view.facts) or not _has_titles(view.facts)),
     Check(

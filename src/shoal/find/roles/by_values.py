@@ -147,7 +147,8 @@ def by_weight(view: ColumnView) -> Decision | None:
         return None
     if numbers is None:
         return Decision.of(BY_KEY["body"]) if called else None
-    body = called and (bool(words & _BIRTH_WORDS) or _human_weight(facts, words | set(expanded(facts.label))))
+    said = words | set(expanded(facts.label))
+    body = bool(said & _BIRTH_WORDS and said & _WEIGHT_WORDS) or (called and _human_weight(facts, said))
     if body:
         return Decision(Role.QUASI, "its name says weight and its values are those of bodies", 0.7, "body", None, Scale.NUMBER)
     if called and not survey and _newborn_weight(facts):

@@ -17,7 +17,7 @@ from shoal.find.roles.by_cells import by_cells
 from shoal.find.roles.by_name import by_name, counted_inside, inside_a_group
 from shoal.find.roles.by_values import by_addresses, by_full_names, by_row_numbers, by_shape, by_value_topic, by_weight
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision, with_evidence
-from shoal.find.roles.keys import below_zero, by_last_word, by_number_word, by_person_word, own_words
+from shoal.find.roles.keys import below_zero, by_last_word, by_number_word, by_person_word, in_unknown_script, own_words
 from shoal.find.topics import BY_KEY, expanded
 from shoal.find.vocabulary import word_set
 from shoal.find.whole_numbers import MOST_CODES, around_zero
@@ -55,8 +55,8 @@ def _by_table(view: ColumnView) -> Decision | None:
         return Decision(
             Role.DIRECT, "most rows have words of their own, as names of people are", 0.5, "all_different", 18, Scale.ID
         )
-    if opaque(facts.name) and facts.distinct == 2 and view.private and view.well_named:
-        return None  # a yes or no that others hardly know: nothing shows what it is
+    if (opaque(facts.name) and facts.distinct == 2 and view.private and view.well_named) or in_unknown_script(facts):
+        return None  # a yes or no that others hardly know, words that nobody can read: nothing shows what it is
     if opaque(facts.name) and (scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE) or facts.distinct <= FEWEST_CODES):
         return Decision(Role.QUASI, "its name says nothing and its values are codes, which others may know: look it up", 0.35)
     if facts.kind == "text" and facts.numbers is None and facts.distinct > FEW_VALUES:
@@ -112,6 +112,8 @@ def _by_count(view: ColumnView, decision: Decision) -> Decision:
         return with_evidence(Decision(Role.QUASI, why, 0.4, decision.topic), "shape")
     if facts.singled_out <= FEW_FOUND or decision.topic == "survey_weight":
         return decision
+    if decision.role is Role.UNDECIDED and in_unknown_script(facts):
+        return decision  # it may name people
     percent = f"{100 * facts.singled_out:.0f} % of the rows are the only ones with their value"
     own = facts.distinct == facts.filled and facts.whole and not below_zero(facts) and not view.several
     if decision.role is Role.UNDECIDED and own:

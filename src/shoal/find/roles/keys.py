@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,7 @@ from shoal.find.identifiers import rounded, spread
 from shoal.find.name_words import raw_words
 from shoal.find.roles.decision import FEWEST_ROWS, ColumnView, Decision
 from shoal.find.topics import BY_KEY, expanded
-from shoal.find.vocabulary import word_set
+from shoal.find.vocabulary import sections, word_set
 from shoal.model.roles import Role
 
 UNEVEN, VERY_UNEVEN, WIDE_GAP = 2.2, 0.15, 0.15
@@ -134,6 +136,31 @@ def own_words(facts: ColumnFacts) -> bool:
     looked = spread(facts.values)
     short = sum(len(v.split()) <= MOST_WORDS and not any(map(str.isdigit, v)) for v in looked)
     return short >= 0.9 * len(looked)
+
+
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0]
+
+
+@cache
+def _known_scripts() -> frozenset[str]:
+    """The scripts in which the lists have words of values."""
+    return frozenset(_script(c) for topic in sections("values").values() for text in topic for c in set(text) if c.isalpha())
+
+
+def in_unknown_script(facts: ColumnFacts) -> bool:
+    """Whether most values are words in a script that no list has: they may be names of people, or anything.
+
+    >>> import numpy as np
+    >>> def column(*texts): return ColumnFacts("x", "text", texts, np.full(len(texts), 9), 9 * len(texts))
+    >>> in_unknown_script(column("\u13a0\u13b5", "\u13e3\u13b3")), in_unknown_script(column("Anna", "\u0410\u043d\u043d\u0430"))
+    (True, False)
+    """
+    if facts.kind != "text" or facts.numbers is not None:
+        return False
+    looked = spread(facts.values)
+    first = [next((c for c in v if c.isalpha()), "") for v in looked]
+    return 2 * sum(bool(c) and not c.isascii() and _script(c) not in _known_scripts() for c in first) > len(looked)
 
 
 def is_key(facts: ColumnFacts) -> bool:
