@@ -243,7 +243,9 @@ def _topic_of(name: str, sentence: bool) -> Topic | None:
             meant = _begun_by(word)
             if len(meant) == 1 and BY_KEY[next(iter(meant))].role is not Role.INSENSITIVE:  # harmless needs more than a guess
                 return BY_KEY[next(iter(meant))]
-    return None
+    ends = (cut[-1][i:] for i in range(ABBREVIATED, len(cut[-1]) - LONG)) if cut and not (sentence or question) else ()
+    heads = (_full_words()[end][0] for end in ends if end in _full_words() and end == _full_words()[end][1])
+    return next((topic for topic in heads if topic.role in (Role.QUASI, Role.SENSITIVE)), None)  # Unterkunftskosten
 
 
 @lru_cache(maxsize=50_000)
@@ -260,9 +262,9 @@ NAMED_THINGS = frozenset("place race facility industry country language".split()
 
 def _topic_of_head(topic: Topic, parts: int, words: tuple[str, ...]) -> Topic:
     """The topic of a name whose last word is what it names: the precinct of an arrest is a place, not an arrest."""
-    if len(words) < 2 or parts > 1:
+    if parts > 1 or (len(words) < 2 and topic.role is not Role.SENSITIVE):
         return topic
-    if topic.key in ("crime", "name", "person_name") and words[-1] not in word_set(NAMES, "place at the end"):
+    if len(words) > 1 and topic.key in ("crime", "name", "person_name") and words[-1] not in word_set(NAMES, "place at the end"):
         ends = (words[-1:], words[:1]) if topic.key == "crime" else (words[1:],)  # victim age, age of the victim
         subjects = OF_A_PERSON if topic.key == "crime" else NAMED_THINGS
         return next((of for end in ends if (of := _best(end)[0]) is not None and of.key in subjects), topic)
@@ -270,7 +272,7 @@ def _topic_of_head(topic: Topic, parts: int, words: tuple[str, ...]) -> Topic:
         return BY_KEY["postcode"]
     part = topic.key == "street" and words[-1] in word_set(NAMES, "state at the end")
     place = topic.role is Role.SENSITIVE or topic.key == "street"
-    ends = words[-1] in word_set(NAMES, "place at the end") or words[0] in word_set(NAMES, "place at the start")
+    ends = words[0] in word_set(NAMES, "place at the start") or any(_fits(words[-1], p) for p in texts(NAMES, "place at the end"))
     return BY_KEY["place"] if part or (place and ends) else topic
 
 

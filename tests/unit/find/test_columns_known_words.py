@@ -117,3 +117,20 @@ def test_a_flag_that_follows_from_an_amount_is_asked_about() -> None:
 def test_headers_in_wide_use(name: str, topic: str | None) -> None:
     said = topic_of(name)
     assert (said.key if said else None) == topic
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"),
+    [
+        ("Behandlungsort", "place"),
+        ("Behandlung", "care"),
+        ("Unterkunftskosten_EUR", "spending"),
+        ("Kinderbetreuungskosten", "spending"),
+        ("microeconomics", None),
+        ("transport", None),
+    ],
+)
+def test_the_head_of_a_joined_name_stands_last(name: str, topic: str | None) -> None:
+    """A place of treatment is a place: others know it, the treatment they do not."""
+    said = topic_of(name)
+    assert (said.key if said else None) == topic
