@@ -272,8 +272,9 @@ def _topic_of_head(topic: Topic, parts: int, words: tuple[str, ...]) -> Topic:
         return BY_KEY["postcode"]
     part = topic.key == "street" and words[-1] in word_set(NAMES, "state at the end")
     place = topic.role is Role.SENSITIVE or topic.key == "street"
-    ends = words[0] in word_set(NAMES, "place at the start") or any(_fits(words[-1], p) for p in texts(NAMES, "place at the end"))
-    return BY_KEY["place"] if part or (place and ends) else topic
+    first = words[0] in word_set(NAMES, "place at the start")
+    located = first or any(_fits(words[-1], p) for p in texts(NAMES, "place at the end"))
+    return BY_KEY["place"] if part or (place and located) else topic
 
 
 @lru_cache(maxsize=50_000)
