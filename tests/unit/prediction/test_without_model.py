@@ -206,6 +206,20 @@ def test_with_unequal_chances_lookalikes_bound_every_range(numbers: tuple[int, i
     assert found.uniques == pytest.approx(tuple(np.clip(ends, *uniques)))
 
 
+@pytest.mark.parametrize(("equal", "which"), [(True, "ranges"), (False, "lookalikes")])
+def test_the_number_of_lookalikes_alone_is_used_where_chances_differ(
+    equal: bool, which: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = np.arange(1.0, 5.0)
+    seen = wm.Seen(np.ones(6), np.ones(6), 0.5, 100.0, sizes, wm.seen_chances(sizes, 0.5), 0)
+    monkeypatch.setattr(wm.Seen, "of", lambda *_: seen)
+    monkeypatch.setattr(wm.Seen, "extremes", lambda *_: [(1.0, 2.0)] * 4)
+    monkeypatch.setattr(wm, "_from_lookalikes", lambda *_: "lookalikes")
+    design: Any = SimpleNamespace(equal=equal)
+    found = wm.model_free_ranges(counted({1: 10, 2: 5}, 100), design)
+    assert (found == "lookalikes") is (which == "lookalikes")
+
+
 def test_a_design_is_counted_by_units_at_the_least_rate() -> None:
     """Three households of two, of which one has a class for itself, and four people by themselves."""
     cluster = [0, 0, 1, 1, 2, 2, 3, 4, 5, 6]
