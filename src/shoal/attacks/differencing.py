@@ -40,22 +40,11 @@ def bounds(
     limits: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     only: npt.ArrayLike | None = None,
 ) -> Bounds:
-    """Tightest bounds of each cell under ``equations @ cells = totals``.
+    """Tightest bounds of each cell under ``equations @ cells = totals``; ``known`` are published counts, NaN where one is hidden.
 
-    Parameters
-    ----------
-    known : array of float
-        Published cell counts; NaN where a cell is hidden.
-    equations, totals : matrix and vector
-        One row per published sum: coefficients of the cells, and the sum.
-    limits : pair of arrays, optional
-        Public lower and upper limit of each cell (for instance "suppressed means 1 to 9"); default 0 to infinity.
-    only : array of bool, optional
-        Cells whose bounds are wanted; other hidden cells keep their limits.
-
-    Examples
-    --------
-    Two hidden cells in a row that adds up to 10, and one of them alone in its column:
+    ``limits`` are public lower and upper limits of each cell ("suppressed means 1 to 9"; default 0 to infinity). ``only`` are the
+    cells whose bounds are wanted; other hidden cells keep their limits. Two hidden cells in a row that adds up to 10, and one of
+    them alone in its column:
 
     >>> b = bounds([np.nan, np.nan, 4, 6], [[1, 1, 0, 0], [1, 0, 1, 0]], [10, 7])
     >>> b.low.tolist(), b.high.tolist()

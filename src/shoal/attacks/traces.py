@@ -188,8 +188,8 @@ def inferred_place(
     low, high = wilson(float(right.sum()), len(right))
     sentence = (
         f"Of {len(right):,} people with known records, the {what} is guessed correctly for {rate:.1%}; without the release, "
+        f"by the most common places and the known ones, for {base:.1%}."
     )
-    sentence += f"by the most common places and the known ones, for {base:.1%}."
     question = f"Do known records and the release tell the {what} of a person?"
     verdict: Verdict = "holds" if high <= base else "warning"
     if claimed is not None:
@@ -289,8 +289,8 @@ def _beyond(
     over, alone = int((chances > most + TOLERANCE).sum()), int((chances == 1.0).sum())
     sentence = (
         f"Of {n:,} people with {what}, {alone:,} are alone with them; a person is named with a chance of {written(rate, 3)} on "
+        f"average, {written(float(chances.max()), 3)} at most"
     )
-    sentence += f"average, {written(float(chances.max()), 3)} at most"
     sentence += (
         f"; {over:,} of them with more than {written(most, 3)}, which the requirement allows{of_what}." if most < 1 else "."
     )
@@ -347,8 +347,8 @@ def relinking(places: Published, sample: IntArray, times: Published | None = Non
     low, high = wilson(rate * len(sample), len(sample))
     sentence = (
         f"Of {len(sample):,} pseudonyms of people who have several, {rate:.1%} are joined with another of the same person by the "
+        f"places that they share; {chance:.1%} by chance."
     )
-    sentence += f"places that they share; {chance:.1%} by chance."
     question = "Can pseudonyms of one person be joined again by places that go on?"
     verdict: Verdict = "warning" if low > chance else "holds"
     return AttackResult("relinking", question, rate, low, high, None, "", verdict, sentence)

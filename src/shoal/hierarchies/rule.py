@@ -74,16 +74,9 @@ class Rule:
         return None
 
     def over(self, column: str, values: Any, counts: Any = None) -> Hierarchy:
-        """A concrete hierarchy whose first leaves are ``values``, in their order.
+        """A concrete hierarchy whose first leaves are ``values``, in their order; ``column`` is a name for messages.
 
-        Parameters
-        ----------
-        column : str
-            Name for messages.
-        values : sequence of str or pyarrow.Array
-            Distinct values without missing ones; typed arrays are turned into canonical text.
-        counts : sequence of int, optional
-            Records per value.
+        Values are distinct and not missing; typed arrays are turned into canonical text. ``counts`` are the records per value.
         """
         texts = texts_of(column, values)
         rule = self.fit(column, values, counts)

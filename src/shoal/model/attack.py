@@ -21,27 +21,13 @@ FINDERS = ("further knowledge", "linkage", "intersection", "known records", "spa
 class AttackResult:
     """One attack: its question, how often it succeeded, and what that means.
 
-    Parameters
-    ----------
-    name : str
-        ``linkage``, ``homogeneity``, ``skewness``, ``minimality``, ``downcoding``, ``intersection``, ``differencing``,
-        ``leftovers``.
-    question : str
-        What the attacker tries, in one sentence.
-    rate, low, high : float or None
-        Share of tries (records, people, cells) that succeed, with its 95 % interval; None where the attack is not a rate.
-    claimed : float or None
-        The bound that the release claims for this rate; None where it claims nothing.
-    worst : str
-        Where it succeeds most, in counts and column names, never in data values.
-    verdict : str
-        ``holds`` (at most what is claimed), ``warning`` (a weakness that no claim covers), ``broken`` (more than claimed),
-        ``not run``.
-    sentence : str
-        The finding in plain words.
+    ``name`` says what was tried (``linkage``, ``homogeneity``, …), ``question`` what the attacker tries, in one sentence.
+    ``rate`` is the share of tries (records, people, cells) that succeed, ``low`` and ``high`` its 95 % interval; None where the
+    attack is not a rate. ``claimed`` is the bound that the release claims for it; None where it claims nothing. ``worst`` says
+    where it succeeds most, in counts and column names, never in data values. ``verdict``: ``holds`` (at most what is claimed),
+    ``warning`` (a weakness that no claim covers), ``broken`` (more than claimed) or ``not run``. ``sentence`` is the finding in
+    plain words.
 
-    Examples
-    --------
     >>> r = AttackResult("linkage", "Can a neighbour find a record?", 0.11, 0.08, 0.14, 0.2, "", "holds", "1 in 9 is found.")
     >>> r.to_json()["verdict"], AttackResult.not_run("linkage", "no table was given").sentence
     ('holds', 'Not run: no table was given.')

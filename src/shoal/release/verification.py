@@ -40,23 +40,12 @@ def verify(
 ) -> Verification:
     """Check a release folder: form, signature, files, plan, and every claimed number by counting again.
 
-    Parameters
-    ----------
-    folder : str or Path
-        What ``shoal anonymize --out`` left.
-    key : str, optional
-        The public key (base64) or fingerprint that the publisher announced. Without it the signature shows that nothing
-        changed since signing, not who signed.
-    table : Table, optional
-        The published table, if the data of the release are in a database.
-    private : path, optional
-        The file that keeps the seed (``FOLDER.private.json``): is it the seed that the certificate is bound to?
-    exclude : path or ids, optional
-        The list of people who opted out: is it the list that the certificate is bound to? Needs the private file
-        (``private``, or the one beside the folder).
-    counted : SHA-256 and Facts, optional
-        What :func:`~shoal.release.proof.recount.recount` counted a moment ago in a file with these bytes: the file is not
-        counted twice while a release is made. The hash must be that of the data in the folder.
+    ``key`` is the public key (base64) or fingerprint that the publisher announced: without it the signature shows that nothing
+    changed since signing, not who signed. ``table`` is the published table, if the data are in a database. ``private`` is the
+    file that keeps the seed (``FOLDER.private.json``): is it the seed that the certificate is bound to? ``exclude`` is the list
+    of people who opted out: is it the list that the certificate is bound to? That needs the private file (``private``, or the one
+    beside the folder). ``counted`` is what :func:`~shoal.release.proof.recount.recount` counted a moment ago in a file with this
+    SHA-256, which must be that of the data: the file is not counted twice while a release is made.
     """
     report, place = progress or silent, Path(folder)
     if key is not None and not key.strip():

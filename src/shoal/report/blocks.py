@@ -11,6 +11,7 @@ from markupsafe import Markup
 from shoal.model.certificate.certificate import cost_of
 from shoal.model.display import written
 from shoal.report.charts import fish, svg
+from shoal.report.charts.sizes import caption
 from shoal.report.numbers import chance, number, percent
 from shoal.report.pages import page, part, style
 
@@ -116,6 +117,12 @@ class Point:
 
 FISHES = 20
 THRESHOLD = 5
+
+
+def shoal_figure(total: int, alone: int, *, out: int = 0, unit: str) -> Figure:
+    """The members as a shoal: ``alone`` are one of a kind, ``out`` are left out."""
+    words = caption(total, 50, alone=alone > 0, out=out > 0, unit=unit)
+    return Figure(svg(fish(total, alone, out=out, fishes=50, unit=unit)), words)
 
 
 def card(m: Figures) -> str:

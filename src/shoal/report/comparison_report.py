@@ -231,13 +231,10 @@ def _classes(c: Any) -> list[Block]:
     k = c.classes
     if not k:
         return []
-    rows = [
-        ("smallest class (k)", f"{k['k']['before']:,}", f"{k['k']['after']:,}"),
-        ("one of a kind", f"{k['unique']['before']:,}", f"{k['unique']['after']:,}"),
-        ("classes", f"{k['classes']['before']:,}", f"{k['classes']['after']:,}"),
-        ("discernibility", f"{k['discernibility']['before']:,}", f"{k['discernibility']['after']:,}"),
-        ("average class size", _number(k["average_class_size"]["before"]), _number(k["average_class_size"]["after"])),
-    ]
+    counts = {"smallest class (k)": "k", "one of a kind": "unique", "classes": "classes", "discernibility": "discernibility"}
+    rows = [(title, f"{k[name]['before']:,}", f"{k[name]['after']:,}") for title, name in counts.items()]
+    average = k["average_class_size"]
+    rows.append(("average class size", _number(average["before"]), _number(average["after"])))
     for target, m in k["classification_metric"].items():
         rows.append((f"classification metric, {target}", _number(m["before"]), _number(m["after"])))
     if k.get("ambiguity") is not None:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.halves import LINKED_FORMATS
 from shoal.model.display import one_in
-from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Section, Table, Tag, Words, report_page
-from shoal.report.charts import class_sizes, fish, svg
-from shoal.report.charts.sizes import caption
+from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Section, Table, Tag, Words, report_page, shoal_figure
+from shoal.report.charts import class_sizes, svg
 from shoal.report.numbers import number, percent
-from shoal.report.release_report import FISHES, SIGNATURES, SIGNS, file_table, headline
+from shoal.report.release_report import SIGNATURES, SIGNS, file_table, headline
 
 if TYPE_CHECKING:
     from shoal.release.linked.certificate import LinkedCertificate
@@ -25,7 +24,7 @@ def render(body: LinkedCertificate) -> str:
         subtitle=f"{body.title} · Report of {len(body.tables)} tables released together, {body.date}, made with {body.tool}",
         **headline(f"Everyone hides among at least {body.k:,}", () if body.format == LINKED_FORMATS[0] else body.attacks),
         says=body.verdict,
-        shoal=_shoal(body),
+        shoal=shoal_figure(body.after.people + body.left_out, body.after.alone, out=body.left_out, unit="people"),
         numbers=_numbers(body),
         points=_points(body),
         sections=[
@@ -39,12 +38,6 @@ def render(body: LinkedCertificate) -> str:
             Section("sign-off", "Sign-off", [SIGNATURES]),
         ],
     )
-
-
-def _shoal(body: LinkedCertificate) -> Figure:
-    total = body.after.people + body.left_out
-    words = caption(total, FISHES, alone=body.after.alone > 0, out=body.left_out > 0, unit="people")
-    return Figure(svg(fish(total, body.after.alone, out=body.left_out, fishes=FISHES, unit="people")), words)
 
 
 def _numbers(body: LinkedCertificate) -> list[Number]:

@@ -9,15 +9,13 @@ import numpy as np
 
 from shoal.measures.subsets.column_sets import uniqueness_matrix
 from shoal.model.display import written
-from shoal.report.blocks import THRESHOLD, Block, Figure, Section, Table, Text, Words, numbers_of, report_page
-from shoal.report.charts import Chart, class_sizes, fish, heat_map, svg
-from shoal.report.charts.sizes import caption
+from shoal.report.blocks import THRESHOLD, Block, Figure, Section, Table, Text, Words, numbers_of, report_page, shoal_figure
+from shoal.report.charts import Chart, class_sizes, heat_map, svg
 from shoal.report.numbers import chance, percent
 
 if TYPE_CHECKING:
     from shoal.measures.result.figures import Figures
 
-FISHES = 50
 MOST_COLUMNS = 15
 """More would not fit a map that can be read."""
 
@@ -41,6 +39,7 @@ def report_html(m: Figures) -> str:
         Section("by", f"By {m.by.column}" if m.by is not None else "", _by(m)),
         Section("meaning", "What the numbers mean", _meaning(m)),
     ]
+    total = m.crowds.n_members
     accent, _, rest = m.sentence.partition(" on ")
     return report_page(
         f"How well do people hide in {m.table}?",
@@ -48,18 +47,10 @@ def report_html(m: Figures) -> str:
         accent_kind="risk" if m.unique else "met",
         rest=f" on {rest}" if rest else "",
         notes=m.notes,
-        shoal=_shoal(m),
+        shoal=shoal_figure(total, m.unique, unit=_unit(m)) if total else None,
         numbers=numbers_of(m),
         sections=sections,
     )
-
-
-def _shoal(m: Figures) -> Figure | None:
-    total = m.crowds.n_members
-    if not total:
-        return None
-    unit = _unit(m)
-    return Figure(svg(fish(total, m.unique, fishes=FISHES, unit=unit)), caption(total, FISHES, alone=m.unique > 0, unit=unit))
 
 
 def group_sizes(m: Figures) -> Chart:

@@ -16,9 +16,22 @@ from shoal.model.certificate.certificate import ACCEPTED, FORMAT_1, Certificate,
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import FileEntry, Purpose, Question
 from shoal.model.display import as_percent, one_in
-from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words, report_page
-from shoal.report.charts import class_sizes, fish, frontier, svg
-from shoal.report.charts.sizes import caption
+from shoal.report.blocks import (
+    Block,
+    Cell,
+    Figure,
+    Items,
+    Lines,
+    Number,
+    Point,
+    Section,
+    Table,
+    Tag,
+    Words,
+    report_page,
+    shoal_figure,
+)
+from shoal.report.charts import class_sizes, frontier, svg
 from shoal.report.numbers import number, percent, risk
 from shoal.report.pages import title_in
 
@@ -30,7 +43,6 @@ NOT_SEARCHED = (
     "The loss at other sizes of the smallest group was not searched: that is done where one level per column is chosen, a k is "
     "asked for, and the table has few enough classes and levels. It is searched for a while by:"
 )
-FISHES = 50
 SIGNS = {"holds": "✓ holds", "warning": "⚠ warning", "broken": "✕ broken"}
 
 
@@ -105,9 +117,7 @@ def _people(body: Certificate) -> str:
 def _shoal(body: Certificate) -> Figure:
     """The released records as a shoal, with dashes for those left out."""
     out = body.utility.suppressed if body.utility.scope == "rows" else 0
-    total, alone = body.after.records + out, body.after.unique
-    words = caption(total, FISHES, alone=alone > 0, out=out > 0, unit="records")
-    return Figure(svg(fish(total, alone, out=out, fishes=FISHES, unit="records")), words)
+    return shoal_figure(body.after.records + out, body.after.unique, out=out, unit="records")
 
 
 def _numbers(body: Certificate) -> list[Number]:

@@ -286,24 +286,12 @@ class FromFile(Listed):
 
 
 def read_arx(path: str | Path, column: str = "", *, on_gap: OnGap = "error") -> FromFile:
-    """The rule in an ARX hierarchy file (``;``; also ``,`` and tab).
+    """The rule in an ARX hierarchy file (``;``; also ``,`` and tab): UTF-8, one line per value, level 0 first, no heading.
 
-    Parameters
-    ----------
-    path : path
-        File in UTF-8, one line per value, level 0 first, no heading.
-    column : str
-        Name for messages; the file's name where empty.
-    on_gap : str
-        What becomes of values that the file does not list. A line of stars alone (``*;*;*``) in the file says "suppress".
+    ``column`` is a name for messages, that of the file where empty. ``on_gap`` says what becomes of values that the file does not
+    list; a line of stars alone (``*;*;*``) in the file says "suppress". A :class:`~shoal.errors.HierarchyError` refuses lines of
+    different length, a value with two lines, groups that are not nested, and a first line that looks like a header.
 
-    Raises
-    ------
-    HierarchyError
-        Lines of different length, a value with two lines, groups that are not nested, or a first line that looks like a header.
-
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp(), "zip.csv")
     >>> _ = file.write_text("1234;12**;*\\n1299;12**;*\\n")

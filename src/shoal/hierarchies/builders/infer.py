@@ -106,34 +106,18 @@ def infer(
     order: Sequence[str] = (),
     topic: str = "",
 ) -> Rule:
-    """A rule for a column, from what its values are.
+    """A rule for a column, from what its distinct ``values`` (without missing ones) are, and the records of each (``counts``).
 
     Numbers get nested bands of round widths with open ends; dates month, year, five years, decade; ordered categories and bands
     are joined with their neighbours; codes are cut to their meaningful parts (diagnoses, postcodes, codes of digits); categories
     without an order merge by frequency; what is left can only be kept or suppressed. The answer is fitted and its ``why`` says
     what was seen, without any rare value.
 
-    Parameters
-    ----------
-    column : Column or str
-        Name and, where known, kind, value labels and codes declared missing.
-    values : sequence of str or pyarrow.Array
-        Distinct values without missing ones.
-    counts : sequence of int, optional
-        Records per value.
-    k : int
-        Groups at the open ends, and named categories, have at least this many records.
-    scale : str
-        What the values are, where it is known: ``number, date, place, ordered, nominal, id, text``. Numbers that are codes of
-        something (``nominal``) never become bands.
-    order : sequence of str
-        The categories of an ordered column from low to high.
-    topic : str
-        What the column is about, where it is known (``industry``, ``occupation``, ``place``, ``diagnosis``): the same codes mean
-        different things.
+    Groups at the open ends, and named categories, have at least ``k`` records. ``scale`` says what the values are, where it is
+    known: ``number, date, place, ordered, nominal, id, text``; numbers that are codes (``nominal``) never become bands. ``order``
+    has the categories of an ordered column from low to high. ``topic`` is what the column is about (``industry``, ``occupation``,
+    ``place``, ``diagnosis``): the same codes mean different things.
 
-    Examples
-    --------
     >>> rule = infer("age", [str(a) for a in range(18, 91)], [100] * 73)
     >>> rule.widths, rule.bottom, rule.top
     ((5, 10, 20), 20.0, 90.0)

@@ -31,17 +31,10 @@ _FILES = (".csv", ".tsv", ".txt")
 
 
 def from_policy(spec: Mapping[str, Any] | str | Path | Rule | None, base_folder: str | Path = ".") -> Rule:
-    """The rule that a policy asks for.
+    """The rule that a policy asks for: by what stands behind the column's name, or behind ``hierarchy:``.
 
-    Parameters
-    ----------
-    spec : mapping, str or Rule
-        What stands behind the column's name, or behind ``hierarchy:``. Empty: the hierarchy is built from the data.
-    base_folder : path
-        Folder that file names are relative to.
+    Empty: the hierarchy is built from the data. File names are relative to ``base_folder``.
 
-    Examples
-    --------
     >>> from_policy({"hierarchy": {"intervals": [5, 10, 20], "top": 90}, "weight": 2}) == Intervals((5, 10, 20), top=90)
     True
     >>> from_policy({}).kind, from_policy({"prefix": "icd10"}).keep

@@ -118,15 +118,9 @@ def country_of(texts: Sequence[str], *, digits: bool = False) -> str:
 def small_zip3(population: Mapping[str, float] | str | Path, *, threshold: int = 20_000) -> tuple[str, ...]:
     """Three-digit ZIP areas whose population does not exceed ``threshold``; an area that the table does not name is empty.
 
-    Parameters
-    ----------
-    population : mapping of ZIP code to people, or a CSV file
-        A file needs a column whose name starts with ``zip``, ``zcta`` or ``region`` and one whose name holds ``pop``.
-    threshold : int
-        HIPAA's safe harbor says: more than 20,000 people.
+    ``population`` maps ZIP codes to people; a CSV file needs a column whose name starts with ``zip``, ``zcta`` or ``region`` and
+    one whose name contains ``pop``. HIPAA's safe harbor asks for more than 20,000 people.
 
-    Examples
-    --------
     >>> small = small_zip3({"10001": 21_000, "10002": 1, "03601": 14_000})
     >>> "100" in small, "036" in small, "999" in small
     (False, True, True)

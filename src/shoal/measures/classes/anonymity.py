@@ -200,15 +200,9 @@ def subpopulations(
 ) -> Subpopulations:
     """Class sizes inside each value of ``by``, which must be one of the counted columns.
 
-    Parameters
-    ----------
-    names : mapping of code to text, optional
-        Names of the subpopulations; those with fewer than ``named_from`` members stay without a name.
-    who : Memberships, optional
-        Who is in which class, needed where people are in several: each is one member of every subpopulation they have a row in.
+    ``names`` are those of the subpopulations by code; those with fewer than ``named_from`` members stay without a name. ``who``
+    is in which class is needed where people are in several: each is one member of every subpopulation they have a row in.
 
-    Examples
-    --------
     >>> c = ClassCounts((12, 3, 1), columns=("town", "sex"), codes=([0, 0, 1], [0, 1, 0]))
     >>> s = subpopulations(c, "town", names={0: "Delft", 1: "Urk"})
     >>> [(g.name, g.members, g.sizes.min, g.unique) for g in s.groups]

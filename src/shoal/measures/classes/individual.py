@@ -171,15 +171,8 @@ class HouseholdRisk:
 def household_risk(risk: npt.ArrayLike, households: Sequence[pa.Array]) -> HouseholdRisk:
     """Risk of each household from the risk of each record.
 
-    Parameters
-    ----------
-    risk
-        Of each record, 0 to 1.
-    households
-        The household of each record: values, None for a person alone; or batches of Arrow arrays.
+    ``households`` has the household of each record: values, None for a person alone; or batches of Arrow arrays.
 
-    Examples
-    --------
     >>> h = household_risk([0.5, 0.5, 0.1], ["a", "a", None])
     >>> h.per_record.tolist(), round(h.expected, 6)
     ([0.75, 0.75, 0.1], 1.6)

@@ -32,21 +32,12 @@ MONDAY = 4 * UNITS["d"]
 
 
 def time_buckets(name: str, kind: str, values: pa.Array, width: str) -> CodeArray | None:
-    """The bucket of each distinct time; None where time is left out.
+    """The bucket of each distinct time of a column (dates, timestamps, times of day or numbers); None where time is left out.
 
-    Parameters
-    ----------
-    name, kind : str
-        The column; dates, timestamps, times of day or numbers.
-    values : pyarrow array
-        Its distinct values.
-    width : str
-        ``exact``, ``none``, a word (minute, hour, day, week from Monday, month, quarter, year), a length such as ``15min``,
-        ``6h``, ``3d``, ``2w``; a cycle without its date (``part of day``, ``weekday``: :data:`.cycles.CYCLES`); for numbers a
-        number.
+    ``width`` is ``exact``, ``none``, a word (minute, hour, day, week from Monday, month, quarter, year), a length such as
+    ``15min``, ``6h``, ``3d``, ``2w``, a cycle without its date (``part of day``, ``weekday``: :data:`CYCLES`), or for numbers a
+    number.
 
-    Examples
-    --------
     >>> import pyarrow as pa, datetime as dt
     >>> days = pa.array([dt.date(2024, 1, 7), dt.date(2024, 1, 8), dt.date(2024, 1, 14)])  # Sunday, Monday, Sunday
     >>> time_buckets("t", "date", days, "week").tolist()

@@ -139,6 +139,20 @@ def _of_places(
 
 
 @lean_njit
+def _judge(
+    test: int, fits: Any, n: int, d: int, root: int, at: Any, depth: int, start: Any, point: Any, first: Any, visitor: Any,
+    owner: Any, value_first: Any, value: Any, whole: Any, room: Any,
+) -> float:  # fmt: skip
+    """What is judged of the traces that fit known points of trace d, if it is not the people."""
+    base = start[d]
+    if test == ABSENT:
+        return _without_one(fits, n, owner, base, start[d + 1] - base, start, point, room)
+    if test >= PLACES:
+        return _of_places(test, fits, n, at, depth, root, base, point, first, visitor, value_first, value, whole, room)
+    return _of_values(test, fits, n, d, value_first, value, whole, room)
+
+
+@lean_njit
 def _lowest_from(
     d: int, root: int, m: int, test: int, limit: float, every: bool, start: Any, point: Any, first: Any, visitor: Any,
     owner: Any, most: Any, rooms: Any, at: Any, sizes: Any, mark: Any, value_first: Any, value: Any, whole_table: Any, room: Any,
@@ -156,16 +170,9 @@ def _lowest_from(
     left = first[p + 1] - first[p]
     each = most[p]
     whole = visitor[first[p] : first[p + 1]]
-    if test == PEOPLE:
-        lowest = float(left // each)
-    elif test == ABSENT:
-        lowest = _without_one(whole, left, owner, base, n, start, point, room)
-    elif test >= PLACES:
-        lowest = _of_places(
-            test, whole, left, at, 0, root, base, point, first, visitor, value_first, value, whole_table, room
-        )  # fmt: skip
-    else:
-        lowest = _of_values(test, whole, left, d, value_first, value, whole_table, room)
+    lowest = float(left // each) if test == PEOPLE else _judge(
+        test, whole, left, d, root, at, 0, start, point, first, visitor, owner, value_first, value, whole_table, room
+    )  # fmt: skip
     if m == 1 or (lowest < limit and not every):
         return lowest
     sizes[0] = left
@@ -193,15 +200,11 @@ def _lowest_from(
                 number = float(share(before, sizes[depth - 1], visitor, low, high, owner, enough))
                 if depth == 1 and number >= limit:
                     strong[place] = pair
-        elif test == ABSENT:
-            number = _without_one(rooms[depth], sizes[depth], owner, base, n, start, point, room)
-        elif test >= PLACES:
-            number = _of_places(
-                test, rooms[depth], sizes[depth], at, depth, root, base, point, first, visitor, value_first, value, whole_table,
-                room,
-            )  # fmt: skip
         else:
-            number = _of_values(test, rooms[depth], sizes[depth], d, value_first, value, whole_table, room)
+            number = _judge(
+                test, rooms[depth], sizes[depth], d, root, at, depth, start, point, first, visitor, owner, value_first, value,
+                whole_table, room,
+            )  # fmt: skip
         lowest = min(lowest, number)
         if lowest < limit and not every:
             return lowest

@@ -309,25 +309,12 @@ GROUPINGS = 100_000_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Figures:
-    """All numbers of one table.
+    """All numbers of one table: ``base`` are its classes, counted under the strict rule ``own``.
 
-    Parameters
-    ----------
-    base : ClassCounts
-        Counted under the strict rule ``own``.
-    policy : MissingPolicy
-        The rule for missing quasi-identifiers that the headline numbers follow.
-    presence : Presence, optional
-        Against a population table.
-    population : int, optional
-        Size of the population.
-    sample : mapping, optional
-        Estimates from sample to population.
-    who : Memberships, optional
-        Who is in which class of ``base``, where people are in several and a number needs it.
+    ``policy`` is the rule for missing quasi-identifiers that the headline numbers follow. ``presence`` is against a population
+    table, ``population`` the size of the population, ``sample`` estimates from sample to population. ``who`` is in which class of
+    ``base``, where people are in several and a number needs it.
 
-    Examples
-    --------
     >>> Figures(ClassCounts((1, 4), columns=("age",), codes=([0, 1],)))
     <Figures of table: 1 of 5 records is one of a kind on age; the smallest group has 1.>
     >>> m = Figures(ClassCounts((1, 2, 2, 5), columns=("age",), codes=([0, 1, 2, 3],)))

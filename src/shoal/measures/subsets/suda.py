@@ -89,21 +89,12 @@ def suda(
     missing: Literal["own", "ignore"] = "own",
     sampling_fraction: float = 0.01,
 ) -> Suda:
-    """Minimal sample uniques and SUDA scores.
+    """Minimal sample uniques (MSUs) of up to ``up_to`` columns, of all sizes by default, and SUDA scores.
 
-    Parameters
-    ----------
-    up_to : int, optional
-        Largest MSU searched for; all sizes by default.
-    scores
-        ``original`` (Elliot) or ``scaled`` (sdcMicro's default).
-    missing
-        ``own``: a missing value is a value. ``ignore``: it may not be part of an MSU, as in sdcMicro.
-    sampling_fraction
-        Share of the population in the table, for the DIS-SUDA score.
+    ``scores``: ``original`` (Elliot) or ``scaled`` (sdcMicro's default). ``missing``: ``own``, a missing value is a value;
+    ``ignore``, it may not be part of an MSU, as in sdcMicro. ``sampling_fraction`` is the share of the population in the table,
+    for DIS-SUDA.
 
-    Examples
-    --------
     >>> c = ClassCounts((2, 1, 1), columns=("age", "sex", "town"), codes=([0, 0, 1], [0, 1, 1], [0, 0, 0]))
     >>> s = suda(c)
     >>> s.score.tolist(), s.by_size
@@ -176,22 +167,10 @@ Ints = npt.NDArray[np.int64]
 
 
 def minimal_uniques(codes: Codes, single: npt.NDArray[np.bool_], most: int, ignore_missing: bool) -> tuple[Ints, Ints]:
-    """All minimal sample uniques.
+    """The class of each minimal sample unique, and its mask; in ``codes`` (columns × classes) −1 is missing, column j is bit j.
 
-    Parameters
-    ----------
-    codes : (columns, classes) int32
-        −1 is missing; column j is bit j.
-    single : (classes,) bool
-        Whether the class has one record.
-    most : int
-        Largest number of columns in a set.
-    ignore_missing : bool
-        Whether a missing value may not be part of a minimal unique (else it is a value like any other).
-
-    Returns
-    -------
-    class of each minimal unique, and its mask
+    ``single`` says whether a class has one record, ``most`` limits the columns of a set. With ``ignore_missing`` a missing value
+    is no part of a minimal unique; else it is a value like any other.
     """
     cards = np.array([int(c.max()) + 2 for c in codes], dtype=np.int64)
     if HAVE_NUMBA:

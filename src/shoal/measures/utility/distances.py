@@ -241,18 +241,10 @@ def _error(asked: Sequence[Queried], stretches: Sequence[FloatArray]) -> float:
 class PublishedColumn:
     """One column of a release over the values of the original.
 
-    Parameters
-    ----------
-    before : array of int
-        Records of the original at each value (0 for values that only a hierarchy knows). A missing value is a value of its own.
-    after : array of int
-        Records of the release with each label.
-    members, starts : arrays of int
-        The values each label stands for, one label after the other, and where each begins (and the last ends).
-    lost : int
-        Records of the original that were left out of the release.
-    numbers : array of float, optional
-        The number that each value is; NaN for a missing one.
+    ``before`` are the records of the original at each value (0 for values that only a hierarchy knows; a missing value is a value
+    of its own), ``after`` those of the release with each label. ``members`` are the values that each label stands for, one label
+    after the other; ``starts`` says where each begins (and the last ends). ``lost`` records of the original are not in the
+    release. ``numbers`` has the number that each value is; NaN for a missing one.
     """
 
     before: IntArray

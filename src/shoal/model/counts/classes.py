@@ -81,28 +81,14 @@ class SensitiveCounts:
 class ClassCounts:
     """Sizes of the classes, with the code of each quasi-identifier and, when asked, the sensitive values inside.
 
-    Parameters
-    ----------
-    sizes : array of int
-        Members of each class, at least one: people when ``unit`` is given, else records.
-    columns, codes, categories
-        Names of the quasi-identifiers; for each a code per class (very many classes: unpacked when asked for, see
-        :class:`~shoal.model.counts.files.PackedCodes`); for each the distinct values (a pyarrow array without nulls) that the
-        codes point to.
-    sensitive : mapping of column name to SensitiveCounts
-    records : array of int, optional
-        Rows of each class, where they differ from ``sizes`` because a person has several rows.
-    weights : array of float, optional
-        Sum of the sampling weights of each class.
-    n_people : int, optional
-        Distinct people in the whole table (a person may be in several classes).
-    people : PeopleCounts, optional
-        Everybody once, where somebody is in several classes.
-    missing : MissingPolicy
-        The rule under which the classes were formed. COUNT always counts under ``OWN``; the other rules are derived.
+    ``sizes`` are the members of each class, at least one: people when ``unit`` is given, else records. For each of ``columns``,
+    ``codes`` has a code per class (very many classes: unpacked when asked for, see
+    :class:`~shoal.model.counts.classes.PackedCodes`) and ``categories`` the distinct values (a pyarrow array without nulls) that
+    the codes point to. ``records`` are the rows of each class, where a person has several; ``weights`` the sums of the sampling
+    weights. ``n_people`` are the distinct people in the whole table (a person may be in several classes); ``people`` has
+    everybody once. ``missing`` is the rule under which the classes were formed: COUNT always counts under ``OWN``; the other
+    rules are derived.
 
-    Examples
-    --------
     >>> c = ClassCounts((1, 2, 2, 5))
     >>> c.n_classes, c.n_records, int(c.sizes.min())
     (4, 10, 1)
@@ -304,17 +290,9 @@ def words_of(widths: Sequence[int]) -> list[range]:
 class PackedCodes(Sequence[npt.NDArray[np.int32]]):
     """Codes of each column, unpacked on every call.
 
-    Parameters
-    ----------
-    words : sequence of uint64 arrays
-        One entry per class: the mixed-radix numbers of its digits, the first column first, divided as :func:`words_of` says.
-    widths : sequence of int
-        Digits of column ``j`` are below ``widths[j]``.
-    tables : sequence of int32 arrays, optional
-        ``tables[j][digit]`` is the code of column ``j``; without them the digits are the codes.
+    ``words`` are the mixed-radix numbers of the digits of each class, the first column first, divided as :func:`words_of` says.
+    Digits of column ``j`` are below ``widths[j]``; ``tables[j][digit]`` is its code. Without tables the digits are the codes.
 
-    Examples
-    --------
     >>> codes = PackedCodes([np.array([5, 12], np.uint64)], (2, 10), (np.array([7, 8]), np.arange(10)))
     >>> [c.tolist() for c in codes]
     [[7, 8], [5, 2]]

@@ -178,8 +178,8 @@ class Requirement:
 
     @classmethod
     def _whole(cls) -> bool:
-        """Whether the limit is a count."""
-        return cls.__annotations__.get(cls.bound) == "int"
+        limit = cls.__dataclass_fields__.get(cls.bound)
+        return limit is not None and limit.type == "int"
 
     @classmethod
     def signs_known(cls) -> tuple[str, ...]:

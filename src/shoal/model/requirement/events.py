@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from shoal.errors import UsageError
@@ -39,6 +40,7 @@ def _schema(kind: str, text: str, **more: Any) -> dict[str, Any]:
     return {kind: described(several(group(records=_RECORDS, k=_PEOPLE, **more, optional=tuple(more))), f"Event tables: {text}")}
 
 
+@dataclass(frozen=True)
 class _OfKnown(Requirement):
     """A limit for a number of known records, which its text says in brackets: ``known[2]>=5``."""
 
@@ -72,6 +74,7 @@ class _OfKnown(Requirement):
             )
 
 
+@dataclass(frozen=True)
 class _People(_OfKnown):
     """So many people, at least, fit what is known: one over the largest share of one person in the pseudonyms that fit."""
 
@@ -101,8 +104,6 @@ class KnownRecords(_People):
     Coarser times and places never lower it: a set of coarse points is shared by everybody who shares a finer set.
     """
 
-    records: int
-    k: int
     kind: ClassVar[str] = "known"
     spellings: ClassVar[Spellings] = {"known": {}}
     schema: ClassVar[Schema] = _schema("known", "every set of up to so many records of a person is shared by at least k people.")
@@ -112,8 +113,6 @@ class KnownRecords(_People):
 class KnownAbsence(KnownRecords):
     """As :class:`KnownRecords`, for somebody who knows besides one published point where the person was not. It implies that."""
 
-    records: int
-    k: int
     kind: ClassVar[str] = "absent"
     extra: ClassVar[str] = "one point where that person was not"
     spellings: ClassVar[Spellings] = {"absent": {}}
@@ -124,8 +123,6 @@ class KnownAbsence(KnownRecords):
 class KnownLength(KnownRecords):
     """As :class:`KnownRecords`, for somebody who knows besides how many points the pseudonym has. It implies that."""
 
-    records: int
-    k: int
     kind: ClassVar[str] = "length"
     extra: ClassVar[str] = "the number of records under the pseudonym"
     spellings: ClassVar[Spellings] = {"length": {}}
@@ -139,8 +136,6 @@ class NearRecords(_People):
     place is alike: coordinates that differ by at most ``place``, or equal first characters (``prefix:3``); the same if empty.
     """
 
-    records: int
-    k: int
     time: str = ""
     place_within: str = ""
     kind: ClassVar[str] = "near"
@@ -203,7 +198,6 @@ _LENGTHS = {None: 1, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86_4
 class Unicity(_OfKnown):
     """At most ``share`` of the people are singled out by ``records`` random records of theirs (by all of a shorter trace)."""
 
-    records: int
     share: float
     kind: ClassVar[str] = "unicity"
     spellings: ClassVar[Spellings] = {"unicity": {}}
@@ -224,11 +218,11 @@ class Unicity(_OfKnown):
         return f"{what} out at most {written(self.share)} of the people"
 
 
+@dataclass(frozen=True)
 class InferredPlace(_OfKnown):
     """Of the pseudonyms that have up to ``records`` known records of a person, at most ``share`` show one place in common as
     the one asked about. A place of the known records does not count: it is known already."""
 
-    records: int
     share: float
     role: ClassVar[str] = ""
     bound: ClassVar[str] = "share"
@@ -251,8 +245,6 @@ def _inferred_share(kind: str) -> Schema:
 class InferredHome(InferredPlace):
     """The place with most records under the pseudonym; each of them if several have as many."""
 
-    records: int
-    share: float
     kind: ClassVar[str] = "home"
     role: ClassVar[str] = "the place with most records"
     spellings: ClassVar[Spellings] = {"home": {}}
@@ -263,8 +255,6 @@ class InferredHome(InferredPlace):
 class InferredWork(InferredPlace):
     """The place with most records but one under the pseudonym; each of them if several have as many."""
 
-    records: int
-    share: float
     kind: ClassVar[str] = "work"
     role: ClassVar[str] = "the place with second most records"
     spellings: ClassVar[Spellings] = {"work": {}}
@@ -276,8 +266,6 @@ class InferredNext(InferredPlace):
     """The place after a known record: of the records at the next later published time, and of those at the same one. If the
     published times have no order (no dates, no numbers), every other record may be the next."""
 
-    records: int
-    share: float
     kind: ClassVar[str] = "next"
     role: ClassVar[str] = "the place after one of them"
     spellings: ClassVar[Spellings] = {"next": {}}

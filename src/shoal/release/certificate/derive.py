@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from shoal.measures.classes.missing import k_under_all_policies
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate import form
 from shoal.model.certificate.certificate import PLAN, Certificate
+from shoal.model.certificate.events import EventData
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.halves import halves, is_derived_attack
 from shoal.model.certificate.numbers import Judged, Missing, MissingK, PublishedNumbers
@@ -44,6 +45,7 @@ from shoal.release.proof.facts import Facts, Given, Inside, alike, judge
 from shoal.release.proof.read import LOG, batches, header, logical
 from shoal.release.proof.recount import FileColumns
 
+D = TypeVar("D", Data, EventData)
 MOST_LOOKED_AT = 200_000
 """Published records up to which columns are looked at for identifiers."""
 MOST_ANALYSED = 2_000_000
@@ -64,7 +66,7 @@ FORMATS = {
 def derive(signed: Certificate, facts: Facts, place: Path, table: Any = None) -> Certificate:
     """The certificate with its derived half; ``table`` holds the data where they are in a database."""
     plan = parse_plan((place / PLAN).read_text(encoding="utf-8"))
-    data = _data(signed, place, table)
+    data = stated_data(signed.data, place, table, [column.name for column in signed.columns])
     columns = tuple(_column(one, plan, data, facts) for one in signed.columns)
     c = replace(signed, data=data, columns=columns, after=form.typed(PublishedNumbers, facts.to_json()))
     source = table if c.data.file is None else place / c.data.file
@@ -228,17 +230,16 @@ def _threshold(c: Certificate) -> Threshold:
     return Threshold(rule, smallest_class(c.asked))
 
 
-def _data(c: Certificate, place: Path, table: Any) -> Data:
-    """File, format and columns as they are found."""
-    if c.data.table is not None:
+def stated_data(signed: D, place: Path, table: Any, known: Collection[str]) -> D:
+    """File, format and columns as they are in the folder or the table; ``known`` are columns that a file may write otherwise."""
+    if signed.table is not None and table is not None:
         from shoal.release.certificate.database_table import digest
 
         names = tuple(table.schema.names)
-        return replace(c.data, file=None, format="parquet", columns=names, digest=digest(table, names))
+        return replace(signed, file=None, format="parquet", columns=names, digest=digest(table, names))
     file = data_file(place)
     name = "delta" if (file / LOG).exists() else FORMATS[file.suffix[1:]]
-    columns = logical(header(file), [column.name for column in c.columns])
-    return replace(c.data, file=file.name, format=name, columns=tuple(columns), digest=None)
+    return replace(signed, file=file.name, format=name, columns=tuple(logical(header(file), known)), digest=None)
 
 
 def data_file(place: Path) -> Path:

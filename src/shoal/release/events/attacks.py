@@ -268,8 +268,8 @@ def _fixed_shifts(events: EventTable, solution: Solution) -> AttackResult:
     rate = fixed / len(possible)
     sentence = (
         f"The time in which the records were collected leaves one shift possible for {rate:.1%} of {len(possible):,} pseudonyms, "
+        f"and {int(np.median(possible)):,} of {2 * most + 1:,} for half of them; the shift is not counted as protection."
     )
-    sentence += f"and {int(np.median(possible)):,} of {2 * most + 1:,} for half of them; the shift is not counted as protection."
     verdict: Verdict = "warning" if fixed else "holds"
     question = "Somebody knows when the records were collected: is the shift of a pseudonym undone?"
     return AttackResult.exact("shift: collection period", question, rate, None, "", verdict, sentence)
@@ -407,8 +407,8 @@ def shown_records(events: EventTable, solution: Solution) -> ledger.Published:
         rate, worst = facts.alone[most], f"fewest people who share {few}: {facts.smallest[most]}"
         says = (
             f"Of {facts.people:,} people with records in both, {written(100 * rate, 3)} % are alone with {few} that both show; "
+            f"{worst}."
         )
-        says += f"{worst}."
         verdict: Verdict = "broken" if unmet else "holds"
         return AttackResult.exact("", TOGETHER, rate, None, worst, verdict, says)
 

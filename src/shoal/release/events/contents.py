@@ -28,8 +28,7 @@ from shoal.model.certificate.numbers import Judged
 from shoal.model.certificate.parts import Objections, PlanEntry, Proof
 from shoal.model.display import written
 from shoal.release.certificate.contents import purpose_of
-from shoal.release.certificate.database_table import digest
-from shoal.release.certificate.derive import FORMATS, data_file
+from shoal.release.certificate.derive import stated_data
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
 from shoal.release.events.plan_file import EventPlan
@@ -38,7 +37,6 @@ from shoal.release.events.uses import FLOWS
 from shoal.release.policy.events import EventRules
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts, judge_events
-from shoal.release.proof.read import header, logical
 from shoal.search.events.event_search import Solution
 from shoal.search.events.problem import EVERY, LOCAL, NEEDED, NEVER, Shape, pairs_of
 from shoal.version import __version__
@@ -98,23 +96,13 @@ def certificate_of(
     )
 
 
-def _data(signed: EventData, place: Path, table: Table | None) -> EventData:
-    """File, format and columns as they are found."""
-    if signed.table is not None and table is not None:
-        names = tuple(table.schema.names)
-        return replace(signed, file=None, format="parquet", columns=names, digest=digest(table, names))
-    file = data_file(place)
-    columns = tuple(logical(header(file), (*signed.points, *signed.columns)))
-    return replace(signed, file=file.name, format=FORMATS[file.suffix[1:]], columns=columns, digest=None)
-
-
 def derive(signed: EventCertificate, facts: EventFacts, place: Path, table: Table | None = None) -> EventCertificate:
     """The certificate with its derived half, from the published data and the signed one: for making and for verifying."""
     text = (place / PLAN).read_text(encoding="utf-8")
     plan = EventPlan.from_json(text)
     c = replace(
         signed,
-        data=_data(signed.data, place, table),
+        data=stated_data(signed.data, place, table, (*signed.data.points, *signed.data.columns)),
         after=numbers_of(facts),
         plan=PlanEntry(
             hashlib.sha256(text.encode()).hexdigest(), 1, "not published", signed.plan.seed_commitment, plan.shift == 0

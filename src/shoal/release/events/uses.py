@@ -615,14 +615,14 @@ def earlier_flows(
             verdict = "broken"
             sentence = (
                 "The two releases publish places at different levels, or each cuts them: a flow between larger places, less the "
+                "flows between smaller ones, may tell trips of a few people. Publish the same level, or no flows."
             )
-            sentence += "flows between smaller ones, may tell trips of a few people. Publish the same level, or no flows."
         else:
             verdict = "broken" if small else "warning" if large else "holds"
             sentence = (
                 f"Of {len(apart):,} flows of both releases, {small:,} differ by fewer than {k} trips or may do so, {large:,} by "
+                "more. How many people a difference is due to is not known."
             )
-            sentence += "more. How many people a difference is due to is not known."
         question = "Do the flows of two releases differ by a few people?"
         out.append(AttackResult.exact(f"flows of an earlier release: {place.name}", question, rate, 0.0, "", verdict, sentence))
     return out

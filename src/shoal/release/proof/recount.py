@@ -47,23 +47,11 @@ def recount(
     trees: Mapping[str, Tree] | None = None,
     orders: Mapping[str, Sequence[str]] | None = None,
 ) -> Facts:
-    """Count a written file again.
+    """Count a written file again: CSV, Parquet, Arrow, Excel, SPSS or Stata.
 
-    Parameters
-    ----------
-    path : str or Path
-        A CSV, Parquet, Arrow, Excel, SPSS or Stata file.
-    quasi, sensitive : sequence of str
-    unit : str, optional
-        The person column, where the file still has one: classes then count people.
-    recursive : mapping of sensitive column to levels l, optional
-    trees : mapping of sensitive column to Tree, optional
-        Closeness by the hierarchical distance is then counted too.
-    orders : mapping of sensitive column to its values from low to high, optional
-        Closeness by the ordered distance ranks them so.
+    With a ``unit``, the person column where the file still has one, classes count people. By sensitive column: ``recursive`` has
+    the levels l to be counted, ``trees`` the tree of the hierarchical distance, ``orders`` the values from low to high.
 
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> f = pathlib.Path(tempfile.mkdtemp()) / "t.csv"
     >>> _ = f.write_text("age,ill\\n30,flu\\n30,flu\\n40,flu\\n40,hiv\\n40,hiv\\n")

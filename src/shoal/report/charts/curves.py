@@ -264,11 +264,13 @@ def _stack(x: float, wide: float, step: float, heights: Sequence[int], up: Scale
     for number, height in enumerate(heights):
         kind = PATTERNS[number % len(PATTERNS)]
         if height:
-            y, tall = up(base + height), up(base) - up(base + height)
-            striped = kind in STRIPES
-            marks += hatched(start, y, wide, tall, kind, STRIPES[kind]) if striped else [rect(start, y, wide, tall, kind)]
+            marks += _pattern(start, up(base + height), wide, up(base) - up(base + height), kind)
         base += height
     return [*marks, text(start + wide / 2, up(base) - 6, f"{base:,}", "t-ink")] if base else marks
+
+
+def _pattern(x: float, y: float, wide: float, tall: float, kind: str) -> list[Mark]:
+    return hatched(x, y, wide, tall, kind, STRIPES[kind]) if kind in STRIPES else [rect(x, y, wide, tall, kind)]
 
 
 def _labels(periods: Sequence[str], left: float, step: float, floor: float) -> list[Mark]:
@@ -283,8 +285,7 @@ def _key(names: Sequence[str], refused: bool, left: float, y: float) -> list[Mar
     marks: list[Mark] = []
     for number, name in enumerate(names):
         kind, at = PATTERNS[number % len(PATTERNS)], y + 20 * number
-        striped = kind in STRIPES
-        marks += hatched(left, at - 10, 24, 12, kind, STRIPES[kind]) if striped else [rect(left, at - 10, 24, 12, kind)]
+        marks += _pattern(left, at - 10, 24, 12, kind)
         marks.append(text(left + 32, at, name, anchor="start"))
     if refused:
         at = y + 20 * len(names)
