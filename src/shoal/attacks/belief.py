@@ -137,14 +137,6 @@ def beliefs(
         together &= ~(alone[at] & (at >= 0))
     both = (new.classes >= 0) & np.logical_or.reduce([r.classes >= 0 for r in earlier])
     shared, total = int(people[both & together[of_base]].sum()), int(people[both].sum())
-    rate = shared / max(total, 1)
-    return AttackResult.exact(
-        name,
-        QUESTION,
-        rate,
-        0.0,
-        "",
-        "broken" if shared else "holds",
-        f"For {shared} of {total} people the releases together tell more of '{column}' than its certified diversity or closeness "
-        "allows, though each alone does not.",
-    )
+    sentence = f"For {shared} of {total} people the releases together tell more of '{column}' than its certified diversity or "
+    sentence += "closeness allows, though each alone does not."
+    return AttackResult.exact(name, QUESTION, shared / max(total, 1), 0.0, "", "broken" if shared else "holds", sentence)

@@ -81,20 +81,13 @@ def values_left(
             telling += int(people[cell])
             certain += int(people[cell]) if left == 1 else 0
     total = int(people.sum())
+    name = f"intersection: values of '{column}'"
     if not total:
-        name, why = f"intersection: values of '{column}'", "no class of one release has the labels of the other's"
-        return AttackResult.not_run(name, why, VALUES)
-    rate = telling / total
-    return AttackResult.exact(
-        f"intersection: values of '{column}'",
-        VALUES,
-        rate,
-        0.0,
-        f"{certain} people have one value left" if telling else "",
-        "broken" if telling else "holds",
-        f"For {telling} of {total} people the releases together leave fewer than {distinct or 2} values of '{column}' possible; "
-        f"for {certain} of them only one.",
-    )
+        return AttackResult.not_run(name, "no class of one release has the labels of the other's", VALUES)
+    sentence = f"For {telling} of {total} people the releases together leave fewer than {distinct or 2} values of '{column}' "
+    sentence += f"possible; for {certain} of them only one."
+    worst = f"{certain} people have one value left" if telling else ""
+    return AttackResult.exact(name, VALUES, telling / total, 0.0, worst, "broken" if telling else "holds", sentence)
 
 
 def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, asked: Certified | None = None) -> AttackResult:
@@ -227,16 +220,12 @@ def intersection(releases: Sequence[Recoded], *, k: int) -> AttackResult:
         return AttackResult.exact("intersection", QUESTION, 0.0, 0.0, "", "holds", "No person is in both releases.")
     weights = releases[0].base.sizes[in_both(releases)]
     people, below = int(weights.sum()), int(weights[sizes < k].sum())
-    smallest, rate = int(sizes.min()), below / int(weights.sum())
+    smallest = int(sizes.min())
+    sentence = f"{below:,} of {people:,} people who may be in both are in joint groups smaller than {k}; the smallest has "
+    sentence += f"{smallest} ({one_in(1 / smallest)})."
+    worst = f"smallest joint group: {smallest}"
     return AttackResult.exact(
-        "intersection",
-        QUESTION,
-        rate,
-        0.0,
-        f"smallest joint group: {smallest}",
-        "broken" if smallest < k else "holds",
-        f"{below:,} of {people:,} people who may be in both are in joint groups smaller than {k}; the smallest has {smallest} "
-        f"({one_in(1 / smallest)}).",
+        "intersection", QUESTION, below / people, 0.0, worst, "broken" if smallest < k else "holds", sentence
     )
 
 

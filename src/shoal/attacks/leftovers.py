@@ -44,17 +44,10 @@ def leftovers(table: Any, files: tuple[Path, ...] = ()) -> AttackResult:
         tries += 1
         inside = sorted(p for p in file.iterdir() if p.is_file()) if file.is_dir() else [file]
         results.extend(dict.fromkeys(line for part in inside for line in metadata_of(part)))
-    rate = len(results) / max(tries, 1)
+    rate, worst = len(results) / max(tries, 1), f"{len(results)} findings"
     sentence = "; ".join(results) + "." if results else "Row order and file metadata tell nothing."
-    return AttackResult.exact(
-        "leftovers",
-        QUESTION,
-        rate,
-        0.0,
-        f"{len(results)} findings",
-        "warning" if results else "holds",
-        sentence[:1].upper() + sentence[1:],
-    )
+    sentence = sentence[:1].upper() + sentence[1:]
+    return AttackResult.exact("leftovers", QUESTION, rate, 0.0, worst, "warning" if results else "holds", sentence)
 
 
 def _is_ordered(codes: npt.NDArray[np.int64]) -> bool:

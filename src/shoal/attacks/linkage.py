@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shoal.attacks._common import expected_rate, shared_codes, sizes_in
 from shoal.kernels.group import project
-from shoal.model.attack import AttackResult
+from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import MISSING, ClassCounts
 from shoal.model.display import one_in
 
@@ -46,18 +46,10 @@ def _prosecutor(external: ClassCounts, inside: npt.NDArray[np.int64], k: int) ->
         return AttackResult.not_run("linkage: known person", _NOBODY, question)
     chances = 1.0 / inside[hit]
     rate, low, high = expected_rate(chances, external.sizes[hit])
-    worst = float(chances.max())
-    return AttackResult(
-        "linkage: known person",
-        question,
-        rate,
-        low,
-        high,
-        1 / k,
-        f"smallest matched class: {int(inside[hit].min())} records",
-        "holds" if worst <= 1 / k + 1e-12 else "broken",
-        f"On average {one_in(rate)}, at worst {one_in(worst)}; {int(external.sizes[hit].sum())} people match a class.",
-    )
+    most, worst = float(chances.max()), f"smallest matched class: {int(inside[hit].min())} records"
+    sentence = f"On average {one_in(rate)}, at worst {one_in(most)}; {int(external.sizes[hit].sum())} people match a class."
+    verdict: Verdict = "holds" if most <= 1 / k + 1e-12 else "broken"
+    return AttackResult("linkage: known person", question, rate, low, high, 1 / k, worst, verdict, sentence)
 
 
 def _marketer(released: ClassCounts, outside: npt.NDArray[np.int64], k: int) -> AttackResult:
@@ -67,17 +59,10 @@ def _marketer(released: ClassCounts, outside: npt.NDArray[np.int64], k: int) -> 
         return AttackResult.not_run("linkage: whole table", _NOBODY, question)
     right = np.where(outside > 0, np.minimum(sizes, outside) / np.maximum(sizes, np.maximum(outside, 1)) / sizes, 0.0)
     rate, low, high = expected_rate(right, sizes)
-    return AttackResult(
-        "linkage: whole table",
-        question,
-        rate,
-        low,
-        high,
-        1 / k,
-        f"{int((outside > 0).sum())} of {released.n_classes} classes occur in the external table",
-        "holds" if rate <= 1 / k + 1e-12 else "broken",
-        f"At most {rate:.2%} of the records are expected to be named correctly.",
-    )
+    worst = f"{int((outside > 0).sum())} of {released.n_classes} classes occur in the external table"
+    sentence = f"At most {rate:.2%} of the records are expected to be named correctly."
+    verdict: Verdict = "holds" if rate <= 1 / k + 1e-12 else "broken"
+    return AttackResult("linkage: whole table", question, rate, low, high, 1 / k, worst, verdict, sentence)
 
 
 def closest_classes(released: ClassCounts, external: ClassCounts, *, rng: np.random.Generator) -> npt.NDArray[np.int64]:

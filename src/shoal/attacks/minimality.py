@@ -64,18 +64,10 @@ def minimality(
     if not gains:
         why = f"each has more than {MOST_MEMBERS} members or too few values"
         return AttackResult(name, QUESTION, 0.0, 0.0, 1.0, bound, examined, "holds", f"None was examined: {why}.")
-    return AttackResult(
-        name,
-        QUESTION,
-        over / len(gains),
-        low,
-        high,
-        None,
-        f"largest gain in certainty: {max(gains):.2f}; {examined}",
-        "warning" if over else "holds",
-        f"In {over} of {len(gains)} classes examined (of {there}) the refusal of a finer plan raises the certainty about "
-        f"'{column}' by more than {written(bound)}.",
-    )
+    sentence = f"In {over} of {len(gains)} classes examined (of {there}) the refusal of a finer plan raises the certainty about "
+    sentence += f"'{column}' by more than {written(bound)}."
+    worst = f"largest gain in certainty: {max(gains):.2f}; {examined}"
+    return AttackResult(name, QUESTION, over / len(gains), low, high, None, worst, "warning" if over else "holds", sentence)
 
 
 def _gains(

@@ -28,7 +28,7 @@ from shoal.hierarchies.values import CodedRows, covered, gap_error, texts_of
 from shoal.kernels.numbers import numbers_of
 from shoal.kernels.text import canonical_text
 from shoal.model.hierarchy import Hierarchy, Level
-from shoal.model.plan import SUPPRESSED, OnGap, Publishes, Step, StreamStep, register_step
+from shoal.model.plan import SUPPRESSED, OnGap, Publishes, Step, StreamStep, register_step, to_tuples
 from shoal.steps import Cut, Keep, Labelled, MapValues, Prefix, evaluate
 
 TOP = SUPPRESSED
@@ -140,7 +140,7 @@ class Rule:
             raise PolicyError(
                 f"hierarchy rule '{cls.kind}' has unknown fields: {', '.join(unknown)}.", hint=f"It takes: {takes}."
             )
-        return cls(**{k: _to_tuples(v) for k, v in data.items() if k != "kind"})
+        return cls(**{k: to_tuples(v) for k, v in data.items() if k != "kind"})
 
 
 def rule_from_json(data: Mapping[str, Any]) -> Rule:
@@ -244,10 +244,4 @@ def _plain(value: Any) -> Any:
         return [_plain(v) for v in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    return value
-
-
-def _to_tuples(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_to_tuples(v) for v in value)
     return value

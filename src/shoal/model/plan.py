@@ -84,7 +84,7 @@ class Step:
             close = nearest(unknown[0], takes)
             hint = f"It takes: {', '.join(takes) or 'nothing more'}." + (f" Did you mean '{close}'?" if close else "")
             raise PolicyError(f"step '{cls.kind}' has unknown fields: {', '.join(unknown)}.", hint=hint)
-        return cls(**{k: _to_tuples(v) for k, v in data.items() if k != "kind"})
+        return cls(**{k: to_tuples(v) for k, v in data.items() if k != "kind"})
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _to_tuples(value: Any) -> Any:
+def to_tuples(value: Any) -> Any:
+    """Lists of JSON as tuples, at any depth."""
     if isinstance(value, list):
-        return tuple(_to_tuples(v) for v in value)
+        return tuple(to_tuples(v) for v in value)
     return value

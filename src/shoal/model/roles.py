@@ -197,12 +197,7 @@ class Schema(ByRole):
     ) -> Schema:
         """A schema with these roles added; a column may not have two."""
         roles = dict(self.roles)
-        given = (
-            (Role.DIRECT, direct),
-            (Role.QUASI, quasi),
-            (Role.SENSITIVE, sensitive),
-            (Role.INSENSITIVE, insensitive),
-        )
+        given = ((Role.DIRECT, direct), (Role.QUASI, quasi), (Role.SENSITIVE, sensitive), (Role.INSENSITIVE, insensitive))
         for role, names in given:
             for name in names:
                 self.require(name, what=_WHAT[role])

@@ -26,6 +26,13 @@ def _up_to_twice(group_size: int, steps: int = 60) -> list[int]:
     return sizes
 
 
+def _by_group_size(lines: Sequence[Line], group_size: int, *, everybody: bool) -> Chart:
+    """The chance that everybody is unique, or how many are; the group size that is asked for is marked."""
+    y, title = ("chance that all are unique, %", "Uniqueness") if everybody else ("unique people", "Unique people")
+    here = (float(group_size), f"asked: {group_size:,}")
+    return curve(lines, x="people in the group", y=y, title=f"{title} by group size", here=here)
+
+
 def singletons_curve(p: Any, group_size: int, *, level: float = 0.95) -> Chart:
     """Expected unique people against the group size, with the range that holds ``level`` of the outcomes."""
     from shoal.prediction import singletons
@@ -45,9 +52,7 @@ def place_curve(share: Callable[[int], Estimate], group_size: int) -> Chart:
     """Expected unique people of a place against the group size, within what its counts allow."""
     shares = [(float(size), size * share(int(size)).value, share(int(size))) for size in _up_to_twice(group_size)]
     points, band = [(n, value) for n, value, _ in shares], [(n * e.low, n * e.high) for n, _, e in shares]
-    here = (float(group_size), f"asked: {group_size:,}")
-    lines = [Line("expected", points, band, "possible")]
-    return curve(lines, x="people in the group", y="unique people", title="Unique people by group size", here=here)
+    return _by_group_size([Line("expected", points, band, "possible")], group_size, everybody=False)
 
 
 def uniqueness_curve(distribution: Any, group_size: int) -> Chart:
@@ -59,8 +64,7 @@ def uniqueness_curve(distribution: Any, group_size: int) -> Chart:
     if distribution.kappa > 1e-9:
         even = [(float(n), 100 * float(uniqueness(distribution.cells, int(n)).value)) for n in sizes]
         lines.append(Line(f"{distribution.cells:,} equally likely cells", even))
-    here = (float(group_size), f"asked: {group_size:,}")
-    return curve(lines, x="people in the group", y="chance that all are unique, %", title="Uniqueness by group size", here=here)
+    return _by_group_size(lines, group_size, everybody=True)
 
 
 def kappa_curve(kappa: float, cells: int, p_max: float | None, group_size: int, *, everybody: bool) -> Chart:
@@ -76,9 +80,7 @@ def kappa_curve(kappa: float, cells: int, p_max: float | None, group_size: int, 
     if kappa > 0:
         even = [(float(n), scale * float(ask(0.0, cells, int(n)).value)) for n in sizes]
         lines.append(Line(f"{cells:,} equally likely cells", even))
-    here = (float(group_size), f"asked: {group_size:,}")
-    y, title = ("chance that all are unique, %", "Uniqueness") if everybody else ("unique people", "Unique people")
-    return curve(lines, x="people in the group", y=y, title=f"{title} by group size", here=here)
+    return _by_group_size(lines, group_size, everybody=everybody)
 
 
 def power_sums_curve(ask: Callable[[int], Estimate], cells: int | None, group_size: int) -> Chart:
@@ -92,8 +94,7 @@ def power_sums_curve(ask: Callable[[int], Estimate], cells: int | None, group_si
     if cells is not None:
         even = [(float(n), 100 * float(uniqueness(cells, int(n)).value)) for n in sizes]
         lines.append(Line(f"{cells:,} equally likely cells", even))
-    here = (float(group_size), f"asked: {group_size:,}")
-    return curve(lines, x="people in the group", y="chance that all are unique, %", title="Uniqueness by group size", here=here)
+    return _by_group_size(lines, group_size, everybody=True)
 
 
 def quasi_curve(combinations: int, people: int, observed: Mapping[str, Any] | None = None) -> Chart:

@@ -607,14 +607,15 @@ def test_a_table_of_a_database_is_counted_if_it_is_the_signed_one(monkeypatch, t
 
 def test_the_count_gives_each_stated_number_and_no_other(monkeypatch):
     met = Judged("k", "k is at least 2", 2.0, 3.0, True)
-    monkeypatch.setattr(verifying, "judge", lambda asked, facts, given: list(asked))
+    monkeypatch.setattr(verifying, "judged", lambda certificate, facts, given: tuple(certificate.asked))
     monkeypatch.setattr(verifying, "_given_numbers", lambda certificate: {})
-    monkeypatch.setattr(verifying, "estimates", lambda asked, facts, drawn: {})
-    monkeypatch.setattr(verifying, "drawn_of", lambda certificate: None)
 
     def count(after=None, asked=(met,), stated=(met,), suppressed=2):
         facts = Some(to_json=lambda: {"records": 8, "k": 3}, records=8, classes=2, k=3, blanked=0)
-        findings = [Some(to_json=lambda f=f: {n: v for n, v in plain(f).items() if n != "counted"}) for f in asked]
+        findings = [
+            Some(to_json=lambda f=f: {n: v for n, v in plain(f).items() if n != "counted"}, sentence=f.sentence, met=f.met)
+            for f in asked
+        ]
         utility = Some(suppressed=suppressed, scope="rows", suppressed_share=suppressed / 10)
         after = {"records": 8, "k": 3} if after is None else after
         return verifying._count(

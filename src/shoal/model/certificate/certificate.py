@@ -85,13 +85,7 @@ class SignedCertificate:
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        """A signed certificate from plain values in one piece.
-
-        Raises
-        ------
-        TamperError
-            Where the version is unknown, or a part is missing, unknown or of the wrong type.
-        """
+        """A signed certificate from plain values in one piece; parts that are missing, unknown or mistyped are refused."""
         made = form.typed(cls, data)
         if made.key is None or made.signature is None:
             raise TamperError("the certificate carries no signature.", hint=form.HINT)

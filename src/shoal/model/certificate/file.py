@@ -19,13 +19,7 @@ C = TypeVar("C", bound=SignedCertificate)
 
 
 def read_certificate(path: str | Path) -> Certificate:
-    """A certificate from its file; one byte that Shoal would have written otherwise and it is refused.
-
-    Raises
-    ------
-    TamperError
-        Where the file is missing, unreadable, of another version, or not as Shoal writes it.
-    """
+    """A certificate from its file; :class:`~shoal.errors.TamperError` if one byte is not as Shoal writes it."""
     return read_signed(Path(path), Certificate)
 
 

@@ -51,13 +51,7 @@ def _parts(kind: type) -> list[tuple[str, str | None]]:
 
 
 def typed(kind: type[T], data: Any, place: str = "") -> T:
-    """The dataclass that a plain object stands for.
-
-    Raises
-    ------
-    TamperError
-        Where a part is missing, unknown or of the wrong type.
-    """
+    """The dataclass that a plain object stands for; parts that are missing, unknown or mistyped are refused."""
     where = f"'{place}' of the certificate" if place else "the certificate"
     if not isinstance(data, dict):
         raise TamperError(f"{where} is not a group of named values.", hint=HINT)

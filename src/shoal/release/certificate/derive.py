@@ -8,7 +8,7 @@ Keeps    what the files disprove cannot stand in a certificate of any signer
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,7 +32,7 @@ from shoal.model.certificate.parts import Analysis, Column, Data, Known, PresetR
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.display import written
 from shoal.model.plan import Plan
-from shoal.model.requirement import DistinctDiversity, TCloseness, smallest_class
+from shoal.model.requirement import DistinctDiversity, TCloseness, Verdict, smallest_class
 from shoal.release.certificate import sentences
 from shoal.release.certificate.sentences import generalized, treatment_of
 from shoal.release.gate.count_facts import Drawn, estimates
@@ -81,11 +81,7 @@ def derive(signed: Certificate, facts: Facts, place: Path, table: Any = None) ->
         threshold=_threshold(c),
         proof=sentences.proof(c.unit.column, c.data.unit),
         plan=replace(
-            c.plan,
-            sha256=sign.sha256_file(place / PLAN),
-            steps=len(plan.steps),
-            seed="not published",
-            truthful=plan.truthful,
+            c.plan, sha256=sign.sha256_file(place / PLAN), steps=len(plan.steps), seed="not published", truthful=plan.truthful
         ),
         input=replace(c.input, columns=len(c.columns), note=sentences.INPUT_NOTE),
         missing=_missing(c.data, facts),
@@ -211,7 +207,7 @@ def least_named(c: Certificate) -> int:
 def _judge(c: Certificate, facts: Facts, given: Given, counted: str) -> tuple[Judged, ...]:
     """Each requirement judged, and the object that it was counted in."""
     out = []
-    for v in judge(c.asked, facts, {**given, **estimates(c.asked, facts, drawn_of(c))}):
+    for v in judged(c, facts, given):
         r = v.requirement
         where = sentences.POPULATION if r.needs_population else sentences.ORIGINAL if r.needs_original else counted
         where = f"{where}{sentences.SAMPLE}" if r.needs_sample else where
@@ -219,9 +215,15 @@ def _judge(c: Certificate, facts: Facts, given: Given, counted: str) -> tuple[Ju
     return tuple(out)
 
 
-def drawn_of(c: Certificate) -> Drawn:
-    """The table before suppression as a sample of a population, from signed numbers."""
-    return Drawn(c.input.used, c.utility.people_before, width(one.height or 0 for one in c.columns if one.role == "quasi"))
+def judged(c: Certificate, facts: Facts, given: Given) -> tuple[Verdict, ...]:
+    """The verdict on each requirement; the table before suppression is the sample of a population, from signed numbers."""
+    drawn = Drawn(c.input.used, c.utility.people_before, width(one.height or 0 for one in c.columns if one.role == "quasi"))
+    return tuple(judge(c.asked, facts, {**given, **estimates(c.asked, facts, drawn)}))
+
+
+def same_verdicts(verdicts: Iterable[Verdict], stated: Iterable[Judged]) -> bool:
+    """Whether a certificate states these verdicts."""
+    return alike([v.to_json() for v in verdicts], plain(tuple(replace(f, counted=None) for f in stated)))
 
 
 def _threshold(c: Certificate) -> Threshold:

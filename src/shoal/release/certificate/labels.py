@@ -6,7 +6,6 @@ compared; :data:`SIGNED_ONLY` names what no reader can work out from the folder.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,8 @@ from shoal.model.certificate.parts import Classing, PresetRule
 from shoal.model.compare import equal
 from shoal.model.plan import Plan
 from shoal.release.certificate import sentences
-from shoal.release.certificate.derive import drawn_of, facts_of, least_named, preset_named
+from shoal.release.certificate.derive import facts_of, judged, least_named, preset_named, same_verdicts
 from shoal.release.certificate.sentences import TRIGGERS, generalized, treatment_of
-from shoal.release.gate.count_facts import estimates
 from shoal.release.gate.identifying import looks_sensitive
 from shoal.release.gate.safe_harbor import Published, finer, published, refused_as_sensitive, refused_by_list, undecided
 from shoal.release.plan.prepare import Prepared
@@ -147,9 +145,8 @@ def _people(certificate: Certificate, given: Given) -> bool:
     people = certificate.after_people
     if people is None:
         return certificate.requirements_people is None
-    facts, asked = facts_of(people), certificate.asked
-    verdicts = [v.to_json() for v in judge(asked, facts, {**given, **estimates(asked, facts, drawn_of(certificate))})]
-    return _fit(people) and alike(verdicts, plain(tuple(replace(f, counted=None) for f in certificate.requirements_people or ())))
+    verdicts = judged(certificate, facts_of(people), given)
+    return _fit(people) and same_verdicts(verdicts, certificate.requirements_people or ())
 
 
 FORMER = "neither its name nor its"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,17 +19,16 @@ from shoal.model.plan import Plan
 from shoal.release.certificate import codebook
 from shoal.release.certificate.consistency import check_claims, check_columns, check_counts
 from shoal.release.certificate.database_table import digest, facts_of_table
-from shoal.release.certificate.derive import check_derived, drawn_of, signed_only
+from shoal.release.certificate.derive import check_derived, judged, same_verdicts, signed_only
 from shoal.release.certificate.labels import check_labels, check_preset_columns
 from shoal.release.certificate.sentences import in_current_wording
 from shoal.release.certificate.signing import check_files, signed_digest
 from shoal.release.claim import Claim, Step
-from shoal.release.gate.count_facts import estimates
 from shoal.release.make.private_file import none_published
 from shoal.release.plan.plan_json import parse_plan
 from shoal.release.proof import read as recount_read
 from shoal.release.proof import trees
-from shoal.release.proof.facts import Facts, Given, alike, judge, recursive_levels
+from shoal.release.proof.facts import Facts, Given, alike, recursive_levels
 from shoal.release.proof.read import logical
 from shoal.release.proof.recount import recount
 from shoal.report.release_report import render
@@ -164,14 +162,10 @@ def _count(certificate: Certificate, facts: Facts) -> str:
     wrong = sorted(name for name in counted if not alike(counted[name], stated.get(name)))
     if wrong or set(counted) != set(stated):
         raise VerificationError(f"counting the data again gives other numbers for: {', '.join(wrong) or 'the whole'}.")
-    asked = certificate.asked
-    findings = [
-        f.to_json()
-        for f in judge(asked, facts, {**_given_numbers(certificate), **estimates(asked, facts, drawn_of(certificate))})
-    ]
-    if not alike(findings, plain(tuple(replace(f, counted=None) for f in certificate.requirements))):
+    verdicts = judged(certificate, facts, _given_numbers(certificate))
+    if not same_verdicts(verdicts, certificate.requirements):
         raise VerificationError("the requirements, judged again, come out differently.")
-    unmet = [f["sentence"] for f in findings if not f["met"]]
+    unmet = [v.sentence for v in verdicts if not v.met]
     if unmet:
         raise VerificationError(f"a requirement is not met: {unmet[0]}.")
     _records(certificate, facts)

@@ -14,15 +14,7 @@ from shoal.measures.events.traces import EXACT, NONE, Traces
 from shoal.measures.events.unicity import known
 from shoal.model.attack import AttackResult, strongest_sentence
 from shoal.model.certificate.certificate import EVENT_FORMAT_1, PLAN
-from shoal.model.certificate.events import (
-    Before,
-    EventCertificate,
-    EventCost,
-    EventData,
-    EventNumbers,
-    EventSteps,
-    EventUse,
-)
+from shoal.model.certificate.events import Before, EventCertificate, EventCost, EventData, EventNumbers, EventSteps, EventUse
 from shoal.model.certificate.form import typed
 from shoal.model.certificate.numbers import Judged
 from shoal.model.certificate.parts import Objections, PlanEntry, Proof

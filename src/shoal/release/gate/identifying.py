@@ -16,15 +16,7 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import RoleError
 from shoal.find import ColumnFacts, find_column
-from shoal.find.identifiers import (
-    NAMED_PLACES,
-    PLACED,
-    exact_degrees,
-    long_numbers,
-    places_share,
-    position_pairs,
-    rounded,
-)
+from shoal.find.identifiers import NAMED_PLACES, PLACED, exact_degrees, long_numbers, places_share, position_pairs, rounded
 from shoal.find.name_words import opaque
 from shoal.find.safe_harbor import column_names
 from shoal.find.safe_harbor.spellings import certain_in, spread

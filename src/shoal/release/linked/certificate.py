@@ -115,13 +115,7 @@ class LinkedCertificate(SignedCertificate):
 
 
 def read_linked(path: Path) -> LinkedCertificate | None:
-    """The certificate of linked tables in a file; None if it is of another kind.
-
-    Raises
-    ------
-    TamperError
-        Where it is not as Shoal writes it.
-    """
+    """The certificate of linked tables in a file, as strictly as any other; None if it is of another kind."""
     return read_signed(path, LinkedCertificate) if stated_format(path) in LINKED_FORMATS else None
 
 
