@@ -61,7 +61,7 @@ class _OfKnown(Requirement):
                 f"'{clause.word}' needs the number of known records in brackets.", hint=f"Write {clause.word}[2]{cls.sign}…."
             )
         named = dict(zip(cls.tolerances, more, strict=False))
-        return cls(records=int(first), **{cls.bound: cls.limit_of(clause)}, **named)  # type: ignore[call-arg]
+        return cls(records=int(first), **{cls.bound: cls.limit_of(clause)}, **named)
 
     def options(self) -> tuple[str, ...]:
         return (str(self.records),)
