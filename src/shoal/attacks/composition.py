@@ -223,10 +223,8 @@ def intersection(releases: Sequence[Recoded], *, k: int) -> AttackResult:
     smallest = int(sizes.min())
     sentence = f"{below:,} of {people:,} people who may be in both are in joint groups smaller than {k}; the smallest has "
     sentence += f"{smallest} ({one_in(1 / smallest)})."
-    worst = f"smallest joint group: {smallest}"
-    return AttackResult.exact(
-        "intersection", QUESTION, below / people, 0.0, worst, "broken" if smallest < k else "holds", sentence
-    )
+    rate, worst = below / people, f"smallest joint group: {smallest}"
+    return AttackResult.exact("intersection", QUESTION, rate, 0.0, worst, "broken" if smallest < k else "holds", sentence)
 
 
 def joined_records(released: Any, previous: Any, columns: Sequence[str], keyed: Sequence[str] = ()) -> AttackResult:
