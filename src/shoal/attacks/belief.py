@@ -113,8 +113,7 @@ def _fit_weights(group: IntArray, members: FloatArray, margins: Sequence[tuple[I
 
 
 def _ratio(wanted: FloatArray, counts: npt.NDArray[Any]) -> FloatArray:
-    out: FloatArray = np.divide(wanted, counts, out=np.zeros_like(wanted), where=counts > 0)
-    return out
+    return np.asarray(np.divide(wanted, counts, out=np.zeros_like(wanted), where=counts > 0))
 
 
 def beliefs(

@@ -164,7 +164,7 @@ def linked_by_cells(
         name = f"homogeneity: {column}, by cells"
         words = f"All records that fit a person have one value of '{column}' for {sure:.1%} of {int(hit.sum()):,} people."
         asks = "Somebody knows the quasi-identifiers of a person: is the sensitive value certain?"
-        out.append(AttackResult(name, asks, sure, sure, sure, None, "", "warning" if sure else "holds", words))
+        out.append(AttackResult.exact(name, asks, sure, None, "", "warning" if sure else "holds", words))
     return out
 
 

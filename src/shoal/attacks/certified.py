@@ -116,8 +116,7 @@ def _distance(r: req.TCloseness, p: FloatArray, q: FloatArray, asked: Certified)
         return _ordered_distance(p, q, asked.rank)
     if r.distance == "hierarchical" and asked.levels:
         return _by_tree(p, q, asked.levels)
-    out: FloatArray = 0.5 * np.abs(p - q).sum(axis=1)
-    return out
+    return np.asarray(0.5 * np.abs(p - q).sum(axis=1))
 
 
 def _ordered_distance(p: FloatArray, q: FloatArray, rank: IntArray) -> FloatArray:
@@ -125,8 +124,7 @@ def _ordered_distance(p: FloatArray, q: FloatArray, rank: IntArray) -> FloatArra
     there = place[q[place] > 0]  # values that the table does not hold take no place in its order
     if len(there) < 2:
         return np.zeros(len(p))
-    out: FloatArray = np.abs(np.cumsum(p[:, there] - q[there], axis=1)).sum(axis=1) / (len(there) - 1)
-    return out
+    return np.asarray(np.abs(np.cumsum(p[:, there] - q[there], axis=1)).sum(axis=1) / (len(there) - 1))
 
 
 def _by_tree(p: FloatArray, q: FloatArray, levels: Sequence[IntArray]) -> FloatArray:
@@ -135,5 +133,4 @@ def _by_tree(p: FloatArray, q: FloatArray, levels: Sequence[IntArray]) -> FloatA
     for groups in levels:
         summed = (p - q) @ np.eye(int(groups.max()) + 1)[groups]
         moved = moved + np.abs(summed).sum(axis=1)
-    out: FloatArray = moved / (2 * height)
-    return out
+    return np.asarray(moved / (2 * height))

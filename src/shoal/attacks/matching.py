@@ -54,7 +54,11 @@ class Pairs:
         ordered = block[order]
         first, last = np.searchsorted(ordered, block, "left"), np.searchsorted(ordered, block, "right")
         who = np.arange(n) if n <= targets else rng.permutation(n)[:targets]
-        who = rng.permutation(who)
+        return cls._affordable(rng.permutation(who), first, last, order, n, most, least)
+
+    @classmethod
+    def _affordable(cls, who: Codes, first: Codes, last: Codes, order: Codes, n: int, most: int, least: int) -> Pairs:
+        """As many of these people as the number of pairs allows, each with the records ``order[first:last]``."""
         room, wider = np.searchsorted(np.cumsum((last - first)[who]), [most, 3 * most], "right")
         who = np.sort(who[: max(int(room), min(int(wider), least), 1)])
         sizes = (last - first)[who]
@@ -75,12 +79,7 @@ class Pairs:
         order = people + np.argsort(block[people:], kind="stable")
         first, last = (np.searchsorted(block[order], block[:people], side) for side in ("left", "right"))
         who = rng.permutation(np.flatnonzero(last > first))
-        room, wider = np.searchsorted(np.cumsum((last - first)[who]), [most, 3 * most], "right")
-        who = np.sort(who[: max(int(room), min(int(wider), least), 1)])
-        sizes = (last - first)[who]
-        starts = np.cumsum(sizes) - sizes
-        record = order[np.repeat(first[who] - starts, sizes) + np.arange(int(sizes.sum()))]
-        return cls(who, np.repeat(who, sizes), record, starts, np.zeros(0, dtype=np.int64), n)
+        return cls._affordable(who, first, last, order, n, most, least)  # no place of a person is one of a record
 
     @property
     def whole(self) -> bool:

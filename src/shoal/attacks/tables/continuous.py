@@ -208,8 +208,7 @@ def robust_distances(x: FloatArray, centre: FloatArray, covariance: FloatArray) 
     scale = np.where(scale > 0, scale, 1.0)
     values, vectors = np.linalg.eigh(covariance / np.multiply.outer(scale, scale))
     along = ((x - centre) / scale) @ vectors
-    out: FloatArray = np.sqrt((along**2 / np.maximum(values, 1e-12)).sum(axis=1))
-    return out
+    return np.asarray(np.sqrt((along**2 / np.maximum(values, 1e-12)).sum(axis=1)))
 
 
 def _concentrate(z: FloatArray, rows: np.ndarray, half: int, steps: int) -> tuple[float, np.ndarray]:

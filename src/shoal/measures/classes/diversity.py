@@ -52,14 +52,12 @@ class SensitiveProfile:
     @cached_property
     def totals(self) -> IntArray:
         """Sum of the counts in each class (its size, or more where a person has several values)."""
-        out: IntArray = np.add.reduceat(self.counts, self.starts)
-        return out
+        return np.asarray(np.add.reduceat(self.counts, self.starts))
 
     @cached_property
     def largest(self) -> IntArray:
         """Count of the most frequent value in each class."""
-        out: IntArray = np.maximum.reduceat(self.counts, self.starts)
-        return out
+        return np.asarray(np.maximum.reduceat(self.counts, self.starts))
 
     @cached_property
     def ranks(self) -> IntArray:
@@ -97,14 +95,12 @@ class SensitiveProfile:
     @cached_property
     def p(self) -> FloatArray:
         """Share of each entry's value in its class."""
-        out: FloatArray = self.counts / self.totals[self.classes]
-        return out
+        return np.asarray(self.counts / self.totals[self.classes])
 
     @cached_property
     def overall(self) -> FloatArray:
         """Share of each value in the table, by rank."""
-        out: FloatArray = self.marginal / self.marginal.sum()
-        return out
+        return np.asarray(self.marginal / self.marginal.sum())
 
     @cached_property
     def q(self) -> FloatArray:
@@ -286,5 +282,4 @@ def _tails(descending: IntArray, starts: IntArray, totals: IntArray, distinct: I
     """For each entry in descending order, the sum of it and all smaller counts of its class."""
     running = np.cumsum(descending)
     before = running - descending
-    out: IntArray = np.repeat(totals + before[starts], distinct) - before
-    return out
+    return np.asarray(np.repeat(totals + before[starts], distinct) - before)

@@ -155,8 +155,7 @@ class HouseholdRisk:
     @property
     def per_record(self) -> FloatArray:
         """The household's risk for each record."""
-        out: FloatArray = self.risk[self.of_record]
-        return out
+        return np.asarray(self.risk[self.of_record])
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -207,8 +206,7 @@ def _codes(households: Sequence[pa.Array]) -> IntArray:
     encoded = values.dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
-    out: IntArray = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return out
+    return np.asarray(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 LARGE = 30

@@ -225,8 +225,7 @@ def _translate(codes: CodeArray, theirs: pa.Array, ours: pa.Array) -> CodeArray:
     """Codes of the population in terms of the release's categories; values that the release lacks get new codes."""
     place = {text: i for i, text in enumerate(_texts(ours))}
     table = [place.setdefault(text, len(place)) for text in _texts(theirs)]
-    out: CodeArray = np.append(np.asarray(table, dtype=np.int32), np.int32(MISSING))[codes]
-    return out
+    return np.asarray(np.append(np.asarray(table, dtype=np.int32), np.int32(MISSING))[codes])
 
 
 def _texts(categories: pa.Array) -> list[str]:

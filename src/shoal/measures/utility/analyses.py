@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -195,13 +196,8 @@ def _auc(chances: FloatArray, classes: FloatArray, y: FloatArray) -> float:
             continue
         at = np.flatnonzero(classes == c)
         score = chances[:, at[0]] if len(at) else np.zeros(len(y))
-        order = np.argsort(score, kind="stable")
-        _, place, count = np.unique(score[order], return_inverse=True, return_counts=True)
-        rank = (np.cumsum(count) - (count - 1) / 2)[place]
-        ranks = np.empty(len(y))
-        ranks[order] = rank
         n, m = int(here.sum()), int((~here).sum())
-        areas.append((float(ranks[here].sum()) - n * (n + 1) / 2) / (n * m))
+        areas.append((float(ranks(score)[here].sum()) - n * (n + 1) / 2) / (n * m))
     return float(np.mean(areas)) if areas else float("nan")
 
 
@@ -339,10 +335,8 @@ def _numbers(table: Columns, name: str) -> FloatArray:
 
 
 def _cells(table: Columns, columns: Sequence[str]) -> dict[tuple[Any, ...], int]:
-    out: dict[tuple[Any, ...], int] = {}
-    for row in zip(*(_column(table, c).tolist() for c in columns), strict=True):
-        key = tuple(None if isinstance(v, float) and math.isnan(v) else v for v in row)
-        out[key] = out.get(key, 0) + 1
+    rows = zip(*(_column(table, c).tolist() for c in columns), strict=True)
+    out = Counter(tuple(None if isinstance(v, float) and math.isnan(v) else v for v in row) for row in rows)
     if not out:
         raise DataError("a table of no records has no frequencies.", hint="Check what was released.")
     return out

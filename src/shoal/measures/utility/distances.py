@@ -163,8 +163,7 @@ def _scores(x: FloatArray, y: FloatArray) -> FloatArray:
         weight, gain, best = weight + size * step, new - best, new
         if gain < 1e-10 * max(1.0, abs(best)):
             break
-    out: FloatArray = 1.0 / (1.0 + np.exp(-np.clip(x @ weight, -500, 500)))
-    return out
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(x @ weight, -500, 500))))
 
 
 def _likelihood(x: FloatArray, y: FloatArray, weight: FloatArray) -> float:
@@ -270,19 +269,16 @@ class PublishedColumn:
     @cached_property
     def covered(self) -> IntArray:
         """How many values each label stands for."""
-        out: IntArray = np.diff(self.starts)
-        return out
+        return np.asarray(np.diff(self.starts))
 
     @cached_property
     def share(self) -> FloatArray:
         """Frequency of each value in the original."""
-        out: FloatArray = self.before / max(1, int(self.before.sum()))
-        return out
+        return np.asarray(self.before / max(1, int(self.before.sum())))
 
     def per_label(self, of_value: FloatArray) -> FloatArray:
         """Sum of a number per value over the values of each label."""
-        out: FloatArray = np.add.reduceat(of_value[self.members], self.starts[:-1])
-        return out
+        return np.asarray(np.add.reduceat(of_value[self.members], self.starts[:-1]))
 
     @cached_property
     def apart(self) -> bool:
@@ -317,8 +313,7 @@ class PublishedColumn:
         known = np.isfinite(self.numbers)
         total = self.per_label(np.where(known, self.numbers, 0.0))
         count = self.per_label(known.astype(np.float64))
-        out: FloatArray = np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
-        return out
+        return np.asarray(np.where(count > 0, total / np.maximum(count, 1.0), np.nan))
 
 
 def column_losses(c: PublishedColumn) -> dict[str, float | None]:
@@ -366,8 +361,7 @@ def _inner_entropy(c: PublishedColumn, mass: FloatArray) -> FloatArray:
     p = c.share
     plogp = np.where(p > 0, p * np.log2(np.where(p > 0, p, 1.0)), 0.0)
     safe = np.where(mass > 0, mass, 1.0)
-    out: FloatArray = np.maximum(np.log2(safe) - c.per_label(plogp) / safe, 0.0)
-    return out
+    return np.asarray(np.maximum(np.log2(safe) - c.per_label(plogp) / safe, 0.0))
 
 
 def _granularity(c: PublishedColumn, weight: FloatArray, lost: float) -> float:

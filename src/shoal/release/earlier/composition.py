@@ -245,8 +245,7 @@ def _values(earlier: Earlier, values: Any, column: str, texts: Any) -> IntArray:
     present, others = codes[: len(values) + 1], codes[len(values) + 1 :]
     place = np.arange(len(values), len(values) + int(codes.max()) + 1)
     place[present] = [*range(len(values)), -1]
-    out: IntArray = place[others]
-    return out
+    return np.asarray(place[others])
 
 
 def _find_blanked(earlier: Earlier, file: Mapping[str, Any], quasi: Sequence[str], own: IntArray) -> int:

@@ -191,8 +191,7 @@ class Read:
         """The number of origin and destination of each trip."""
         if self.two:
             return self.place[first]
-        out: IntArray = self.place[first] * (int(self.place.max()) + 1) + self.place[last]
-        return out
+        return np.asarray(self.place[first] * (int(self.place.max()) + 1) + self.place[last])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -388,8 +387,7 @@ def _shared(flow: IntArray, times: IntArray, k: int, n: int) -> Mask:
     most = np.zeros(n, dtype=np.int64)
     np.maximum.at(most, flow, times)
     total = np.bincount(flow, weights=np.maximum(times, 0), minlength=n)
-    out: Mask = (most > 0) & (total >= k * most)
-    return out
+    return np.asarray((most > 0) & (total >= k * most))
 
 
 def _ends(events: EventTable, solution: Solution, read: Read, first: IntArray, last: IntArray) -> list[IntArray]:

@@ -226,8 +226,7 @@ def groups(family: Family, levels: Levels) -> IntArray:
         for total, weight in zip(sums, weights, strict=True):
             np.add.at(total, part.person, weight[classes] * part.rows.astype(np.uint64))
     one = np.ascontiguousarray(sums.T).view([("a", np.uint64), ("b", np.uint64)]).ravel()
-    out: IntArray = np.unique(one, return_inverse=True)[1].ravel().astype(np.int64)
-    return out
+    return np.asarray(np.unique(one, return_inverse=True)[1].ravel().astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
