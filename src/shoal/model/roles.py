@@ -37,16 +37,9 @@ class Role(enum.Enum):
 
 
 _ALIASES = {
-    "direct": Role.DIRECT,
-    "identifying": Role.DIRECT,
-    "ident": Role.DIRECT,
-    "quasi": Role.QUASI,
-    "qi": Role.QUASI,
-    "quasiidentifier": Role.QUASI,
-    "quasiidentifying": Role.QUASI,
-    "quasiident": Role.QUASI,
-    "sensitive": Role.SENSITIVE,
-    "sensatt": Role.SENSITIVE,
+    **dict.fromkeys(("direct", "identifying", "ident"), Role.DIRECT),
+    **dict.fromkeys(("quasi", "qi", "quasiidentifier", "quasiidentifying", "quasiident"), Role.QUASI),
+    **dict.fromkeys(("sensitive", "sensatt"), Role.SENSITIVE),
     "insensitive": Role.INSENSITIVE,
     "undecided": Role.UNDECIDED,
 }

@@ -13,7 +13,6 @@ from shoal.model.counts.classes import FloatArray
 from shoal.model.display import written
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement.base import (
-    Law,
     Requirement,
     Schema,
     Spellings,
@@ -35,8 +34,8 @@ class _FromTable(Requirement):
     """A requirement of the section ``closeness``, on one column."""
 
     column: str
-    law: ClassVar[Law] = "union"
-    section: ClassVar[str] = "closeness"
+    law = "union"
+    section = "closeness"
 
     def __post_init__(self) -> None:
         check_real(self.limit, 0.0, self.bound, "Use a number above 0.")
@@ -54,15 +53,15 @@ class TCloseness(_FromTable):
     t: float
     distance: Distance = "equal"
     hierarchy: Hierarchy | None = None
-    kind: ClassVar[str] = "t-closeness"
+    kind = "t-closeness"
     spellings: ClassVar[Spellings] = {"t": {}}
-    bound: ClassVar[str] = "t"
+    bound = "t"
     schema: ClassVar[Schema] = {
         "t": positive_number(1, "Largest distance of a class from the table."),
         "distance": {"enum": list(DISTANCES)},
     }
-    option_fields: ClassVar[tuple[str, ...]] = ("distance",)
-    figure: ClassVar[str] = "closeness.t"
+    option_fields = ("distance",)
+    figure = "closeness.t"
 
     def __post_init__(self) -> None:
         check_share(self.t, "t", above_zero=False)
@@ -94,14 +93,14 @@ class DeltaDisclosure(_FromTable):
     """δ-disclosure privacy: |ln(p(s|class) / p(s|table))| < δ for every value s of the table; an absent value fails."""
 
     delta: float
-    kind: ClassVar[str] = "delta-disclosure"
+    kind = "delta-disclosure"
     spellings: ClassVar[Spellings] = {"delta": {}, "delta_disclosure": {}}
-    sign: ClassVar[str] = "<"
-    bound: ClassVar[str] = "delta"
+    sign = "<"
+    bound = "delta"
     schema: ClassVar[Schema] = {
         "delta": positive_number(10**6, "Shares change by less than a factor exp(delta), and no value is absent.")
     }
-    figure: ClassVar[str] = "closeness.delta_disclosure"
+    figure = "closeness.delta_disclosure"
 
     def value_limit(self, share: FloatArray) -> ValueLimit | None:
         return ValueLimit("band", self.delta - slack(self.delta), limits=math.exp(min(self.delta, 700.0)) * share)
@@ -117,11 +116,11 @@ class BasicBeta(_FromTable):
     """Basic β-likeness: (p−q)/q ≤ β for every value of ``column``, p its share in a class and q in the table."""
 
     beta: float
-    kind: ClassVar[str] = "basic-beta"
+    kind = "basic-beta"
     spellings: ClassVar[Spellings] = {"beta": {}, "basic_beta": {}}
-    bound: ClassVar[str] = "beta"
+    bound = "beta"
     schema: ClassVar[Schema] = {"beta": positive_number(10**6, "Largest gain of a share, in multiples of it.")}
-    figure: ClassVar[str] = "closeness.beta"
+    figure = "closeness.beta"
 
     def value_limit(self, share: FloatArray) -> ValueLimit | None:
         return ValueLimit("cap", limits=(1.0 + self.beta + slack(self.beta)) * share)
@@ -138,11 +137,11 @@ class EnhancedBeta(_FromTable):
     """
 
     beta: float
-    kind: ClassVar[str] = "enhanced-beta"
+    kind = "enhanced-beta"
     spellings: ClassVar[Spellings] = {"enhanced_beta": {}}
-    bound: ClassVar[str] = "beta"
+    bound = "beta"
     schema: ClassVar[Schema] = {"enhanced_beta": positive_number(10**6, "The same, and never more than -ln(share).")}
-    figure: ClassVar[str] = "closeness.enhanced_beta"
+    figure = "closeness.enhanced_beta"
 
     def value_limit(self, share: FloatArray) -> ValueLimit | None:
         most = np.minimum(self.beta, -np.log(share))

@@ -13,7 +13,6 @@ from shoal.model.counts.classes import FloatArray
 from shoal.model.display import written
 from shoal.model.requirement.base import (
     RISK,
-    Law,
     Requirement,
     Schema,
     Spellings,
@@ -37,16 +36,16 @@ class _Inside(Requirement):
     """A requirement of the section ``diversity``, on one column."""
 
     column: str
-    section: ClassVar[str] = "diversity"
+    section = "diversity"
 
 
 @dataclass(frozen=True)
 class _Distinct(_Inside):
     """A limit on the number of different values in a class."""
 
-    sign: ClassVar[str] = ">="
-    law: ClassVar[Law] = "merge"
-    figure: ClassVar[str] = "diversity.distinct"
+    sign = ">="
+    law = "merge"
+    figure = "diversity.distinct"
 
     def __post_init__(self) -> None:
         check_whole(self.limit, 1, self.bound, "Use at least 2; 1 asks for nothing.")
@@ -64,9 +63,9 @@ class DistinctDiversity(_Distinct):
     """Distinct l-diversity: a class holds at least ``l`` different values of ``column``."""
 
     l: int  # noqa: E741 - the field's name for it
-    kind: ClassVar[str] = "distinct-diversity"
+    kind = "distinct-diversity"
     spellings: ClassVar[Spellings] = {"distinct": {}, "l": {}, "distinct_l": {}}
-    bound: ClassVar[str] = "l"
+    bound = "l"
     schema: ClassVar[Schema] = {"distinct": whole_number(1, 10**6, "Different values in a class.")}
 
     def sentence(self) -> str:
@@ -78,9 +77,9 @@ class PSensitive(_Distinct):
     """p-sensitivity: at least ``p`` different values of ``column`` in a class (with K it is p-sensitive k-anonymity)."""
 
     p: int
-    kind: ClassVar[str] = "p-sensitive"
+    kind = "p-sensitive"
     spellings: ClassVar[Spellings] = {"p": {}, "p_sensitive": {}}
-    bound: ClassVar[str] = "p"
+    bound = "p"
     schema: ClassVar[Schema] = {"p_sensitive": whole_number(1, 10**6, "The same number, by the name of p-sensitive k-anonymity.")}
 
     def sentence(self) -> str:
@@ -92,11 +91,11 @@ class EntropyDiversity(_Inside):
     """Entropy l-diversity: exp(H) ≥ l, with H the entropy (nats) of ``column`` inside a class."""
 
     l: float  # noqa: E741
-    kind: ClassVar[str] = "entropy-diversity"
+    kind = "entropy-diversity"
     spellings: ClassVar[Spellings] = {"entropy": {}, "entropy_l": {}}
-    sign: ClassVar[str] = ">="
-    law: ClassVar[Law] = "union"
-    bound: ClassVar[str] = "l"
+    sign = ">="
+    law = "union"
+    bound = "l"
     schema: ClassVar[Schema] = {
         "entropy": {
             "type": "number",
@@ -105,7 +104,7 @@ class EntropyDiversity(_Inside):
             "description": "Equally frequent values that a class is worth.",
         }
     }
-    figure: ClassVar[str] = "diversity.entropy"
+    figure = "diversity.entropy"
 
     def __post_init__(self) -> None:
         if self.l is True or self.l != 1:
@@ -128,11 +127,11 @@ class RecursiveDiversity(_Inside):
 
     c: float
     l: int  # noqa: E741
-    kind: ClassVar[str] = "recursive-diversity"
+    kind = "recursive-diversity"
     spellings: ClassVar[Spellings] = {"recursive": {}}
-    sign: ClassVar[str] = "<"
-    law: ClassVar[Law] = "union"
-    bound: ClassVar[str] = "c"
+    sign = "<"
+    law = "union"
+    bound = "c"
     schema: ClassVar[Schema] = {
         "recursive": group(
             "The commonest value stays below c times the tail from place l.",
@@ -140,7 +139,7 @@ class RecursiveDiversity(_Inside):
             l=whole_number(1, 10**6),
         )
     }
-    figure: ClassVar[str] = "diversity.recursive"
+    figure = "diversity.recursive"
 
     def __post_init__(self) -> None:
         check_real(self.c, 0.0, "c", "Use a number above 0.")
@@ -189,12 +188,12 @@ class AlphaK(_Inside):
     """(α,k): no value of ``column`` has a share above ``alpha`` in a class (state k with :class:`K`)."""
 
     alpha: float
-    kind: ClassVar[str] = "alpha"
+    kind = "alpha"
     spellings: ClassVar[Spellings] = {"alpha": {}}
-    law: ClassVar[Law] = "union"
-    bound: ClassVar[str] = "alpha"
+    law = "union"
+    bound = "alpha"
     schema: ClassVar[Schema] = {"alpha": described(RISK, "Largest share of a value in a class.")}
-    figure: ClassVar[str] = "diversity.alpha"
+    figure = "diversity.alpha"
 
     def __post_init__(self) -> None:
         check_share(self.alpha, "alpha", above_zero=True)

@@ -12,10 +12,8 @@ from shoal.model.compare import at_least
 from shoal.model.display import written
 from shoal.model.requirement.base import (
     SHARE,
-    Law,
     Requirement,
     Schema,
-    Scope,
     Spellings,
     check_share,
     check_whole,
@@ -44,8 +42,8 @@ def _schema(kind: str, text: str, **more: Any) -> dict[str, Any]:
 class _OfKnown(Requirement):
     """A limit for a number of known records, which its text says in brackets: ``known[2]>=5``."""
 
-    scope: ClassVar[Scope] = "trace"
-    law: ClassVar[Law] = "none"
+    scope = "trace"
+    law = "none"
     tolerances: ClassVar[tuple[str, ...]] = ()  # fields that the text says after the number of known records
     records: int
 
@@ -80,8 +78,8 @@ class _People(_OfKnown):
 
     k: int
     extra: ClassVar[str] = ""  # what is known besides
-    sign: ClassVar[str] = ">="
-    bound: ClassVar[str] = "k"
+    sign = ">="
+    bound = "k"
 
     def __post_init__(self) -> None:
         self._check_records()
@@ -104,7 +102,7 @@ class KnownRecords(_People):
     Coarser times and places never lower it: a set of coarse points is shared by everybody who shares a finer set.
     """
 
-    kind: ClassVar[str] = "known"
+    kind = "known"
     spellings: ClassVar[Spellings] = {"known": {}}
     schema: ClassVar[Schema] = _schema("known", "every set of up to so many records of a person is shared by at least k people.")
 
@@ -113,8 +111,8 @@ class KnownRecords(_People):
 class KnownAbsence(KnownRecords):
     """As :class:`KnownRecords`, for somebody who knows besides one published point where the person was not. It implies that."""
 
-    kind: ClassVar[str] = "absent"
-    extra: ClassVar[str] = "one point where that person was not"
+    kind = "absent"
+    extra = "one point where that person was not"
     spellings: ClassVar[Spellings] = {"absent": {}}
     schema: ClassVar[Schema] = _schema("absent", "the same, if a point where the person was not is known besides.")
 
@@ -123,8 +121,8 @@ class KnownAbsence(KnownRecords):
 class KnownLength(KnownRecords):
     """As :class:`KnownRecords`, for somebody who knows besides how many points the pseudonym has. It implies that."""
 
-    kind: ClassVar[str] = "length"
-    extra: ClassVar[str] = "the number of records under the pseudonym"
+    kind = "length"
+    extra = "the number of records under the pseudonym"
     spellings: ClassVar[Spellings] = {"length": {}}
     schema: ClassVar[Schema] = _schema("length", "the same, if the number of records under the pseudonym is known besides.")
 
@@ -138,8 +136,8 @@ class NearRecords(_People):
 
     time: str = ""
     place_within: str = ""
-    kind: ClassVar[str] = "near"
-    tolerances: ClassVar[tuple[str, ...]] = ("time", "place_within")
+    kind = "near"
+    tolerances = ("time", "place_within")
     spellings: ClassVar[Spellings] = {"near": {}}
     renamed: ClassVar[Mapping[str, str]] = {"place": "place_within"}
     schema: ClassVar[Schema] = _schema(
@@ -199,7 +197,7 @@ class Unicity(_OfKnown):
     """At most ``share`` of the people are singled out by ``records`` random records of theirs (by all of a shorter trace)."""
 
     share: float
-    kind: ClassVar[str] = "unicity"
+    kind = "unicity"
     spellings: ClassVar[Spellings] = {"unicity": {}}
     schema: ClassVar[Schema] = {
         "unicity": described(
@@ -207,7 +205,7 @@ class Unicity(_OfKnown):
             "Event tables: so many random known records single out at most this share of the people.",
         )
     }
-    bound: ClassVar[str] = "share"
+    bound = "share"
 
     def __post_init__(self) -> None:
         self._check_records()
@@ -225,7 +223,7 @@ class InferredPlace(_OfKnown):
 
     share: float
     role: ClassVar[str] = ""
-    bound: ClassVar[str] = "share"
+    bound = "share"
 
     def __post_init__(self) -> None:
         self._check_records()
@@ -245,8 +243,8 @@ def _inferred_share(kind: str) -> Schema:
 class InferredHome(InferredPlace):
     """The place with most records under the pseudonym; each of them if several have as many."""
 
-    kind: ClassVar[str] = "home"
-    role: ClassVar[str] = "the place with most records"
+    kind = "home"
+    role = "the place with most records"
     spellings: ClassVar[Spellings] = {"home": {}}
     schema: ClassVar[Schema] = _inferred_share("home")
 
@@ -255,8 +253,8 @@ class InferredHome(InferredPlace):
 class InferredWork(InferredPlace):
     """The place with most records but one under the pseudonym; each of them if several have as many."""
 
-    kind: ClassVar[str] = "work"
-    role: ClassVar[str] = "the place with second most records"
+    kind = "work"
+    role = "the place with second most records"
     spellings: ClassVar[Spellings] = {"work": {}}
     schema: ClassVar[Schema] = _inferred_share("work")
 
@@ -266,7 +264,7 @@ class InferredNext(InferredPlace):
     """The place after a known record: of the records at the next later published time, and of those at the same one. If the
     published times have no order (no dates, no numbers), every other record may be the next."""
 
-    kind: ClassVar[str] = "next"
-    role: ClassVar[str] = "the place after one of them"
+    kind = "next"
+    role = "the place after one of them"
     spellings: ClassVar[Spellings] = {"next": {}}
     schema: ClassVar[Schema] = _inferred_share("next")

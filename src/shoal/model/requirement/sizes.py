@@ -10,7 +10,6 @@ from shoal.model.compare import class_for
 from shoal.model.display import written
 from shoal.model.requirement.base import (
     RISK,
-    Law,
     Requirement,
     Schema,
     Spellings,
@@ -38,14 +37,14 @@ class K(Requirement):
     """
 
     k: int
-    kind: ClassVar[str] = "k"
-    law: ClassVar[Law] = "merge"
-    bound: ClassVar[str] = "k"
+    kind = "k"
+    law = "merge"
+    bound = "k"
     spellings: ClassVar[Spellings] = {"k": {}}
-    sign: ClassVar[str] = ">="
+    sign = ">="
     schema: ClassVar[Schema] = {"k": whole_number(2, 10**9, "Smallest class.")}
-    figure: ClassVar[str] = "k"
-    trivial_bound: ClassVar[float | None] = 1
+    figure = "k"
+    trivial_bound = 1
 
     def __post_init__(self) -> None:
         check_whole(self.k, 2, "k", "Use 3 to 20; 5 is common inside an organisation, 11 or more for the public.")
@@ -62,17 +61,17 @@ class KMap(Requirement):
     """k-map: at least ``k`` people of the population have the values of a class (the population table counts them)."""
 
     k: int
-    kind: ClassVar[str] = "k-map"
-    law: ClassVar[Law] = "merge"
-    bound: ClassVar[str] = "k"
+    kind = "k-map"
+    law = "merge"
+    bound = "k"
     spellings: ClassVar[Spellings] = {"k_map": {}}
-    sign: ClassVar[str] = ">="
+    sign = ">="
     schema: ClassVar[Schema] = {
         "k_map": whole_number(2, 10**9, "Fewest people of the population table with the values of a class.")
     }
-    figure: ClassVar[str] = "presence.k_map"
-    trivial_bound: ClassVar[float | None] = 1
-    needs_population: ClassVar[bool] = True
+    figure = "presence.k_map"
+    trivial_bound = 1
+    needs_population = True
 
     def __post_init__(self) -> None:
         check_whole(self.k, 2, "k of k-map", "Use at least 2.")
@@ -98,11 +97,11 @@ class PopulationK(Requirement):
     k: int
     population: int
     beta: float = 0.05
-    kind: ClassVar[str] = "population-k"
-    law: ClassVar[Law] = "merge"
-    bound: ClassVar[str] = "k"
+    kind = "population-k"
+    law = "merge"
+    bound = "k"
     spellings: ClassVar[Spellings] = {"population_k": {}}
-    sign: ClassVar[str] = ">="
+    sign = ">="
     renamed: ClassVar[Mapping[str, str]] = {"of": "population"}
     schema: ClassVar[Schema] = {
         "population_k": group(
@@ -116,8 +115,8 @@ class PopulationK(Requirement):
             beta=positive_number(0.5, "Largest probability of fewer matches; default 0.05."),
         )
     }
-    on_file: ClassVar[bool] = True
-    needs_sample: ClassVar[bool] = True
+    on_file = True
+    needs_sample = True
 
     def __post_init__(self) -> None:
         check_whole(self.k, 2, "k of population_k", "Use at least 2.")
@@ -163,18 +162,18 @@ class MaxRisk(Requirement):
 
     risk: float
     attacker: Attacker = "prosecutor"
-    kind: ClassVar[str] = "max-risk"
-    law: ClassVar[Law] = "merge"
-    bound: ClassVar[str] = "risk"
+    kind = "max-risk"
+    law = "merge"
+    bound = "risk"
     spellings: ClassVar[Spellings] = {
         **dict.fromkeys(
             ("risk.prosecutor", "risk", "risk.max", "prosecutor", "prosecutor.max", "risk.prosecutor.max"), _PROSECUTOR
         ),
         **dict.fromkeys(("risk.journalist", "journalist", "journalist.max", "risk.journalist.max"), _JOURNALIST),
     }
-    section: ClassVar[str] = "risk"
-    key_field: ClassVar[str] = "attacker"
-    figure: ClassVar[str] = "risk.{attacker}.max"
+    section = "risk"
+    key_field = "attacker"
+    figure = "risk.{attacker}.max"
     schema: ClassVar[Schema] = {
         "prosecutor": described(RISK, "Largest risk of a record: 1 / smallest class."),
         "journalist": described(RISK, "Largest risk against the population table; without one, as prosecutor."),

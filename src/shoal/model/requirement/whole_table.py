@@ -10,10 +10,8 @@ from shoal.model.display import written
 from shoal.model.requirement.base import (
     RISK,
     SHARE,
-    Law,
     Requirement,
     Schema,
-    Scope,
     Spellings,
     check_one_of,
     check_share,
@@ -29,7 +27,7 @@ from shoal.model.requirement.clause import Clause, Reading
 class _WholeTable(Requirement):
     """A limit on the released table as a whole."""
 
-    scope: ClassVar[Scope] = "table"
+    scope = "table"
 
 
 _AVERAGE, _MARKETER = {"attacker": "average"}, {"attacker": "marketer"}
@@ -45,21 +43,21 @@ class AverageRisk(_WholeTable):
 
     risk: float
     attacker: Literal["average", "marketer"] = "average"
-    kind: ClassVar[str] = "average-risk"
+    kind = "average-risk"
     spellings: ClassVar[Spellings] = {
         **dict.fromkeys(("risk.average", "risk.mean", "prosecutor.mean", "risk.prosecutor.mean"), _AVERAGE),
         **dict.fromkeys(("risk.marketer", "marketer"), _MARKETER),
     }
-    section: ClassVar[str] = "risk"
-    key_field: ClassVar[str] = "attacker"
-    figure: ClassVar[str] = "risk.{attacker}"
+    section = "risk"
+    key_field = "attacker"
+    figure = "risk.{attacker}"
     schema: ClassVar[Schema] = {
         "average": described(RISK, "The same as marketer."),
         "marketer": described(RISK, "Average risk: classes / records."),
     }
-    table_limit: ClassVar[str] = "average_risk"
-    law: ClassVar[Law] = "merge"
-    bound: ClassVar[str] = "risk"
+    table_limit = "average_risk"
+    law = "merge"
+    bound = "risk"
 
     def __post_init__(self) -> None:
         check_share(self.risk, "the average risk", above_zero=True)
@@ -74,14 +72,14 @@ class SampleUniqueness(_WholeTable):
     """At most ``share`` of the published members are alone in their class. Monotone with suppression."""
 
     share: float
-    kind: ClassVar[str] = "sample-uniqueness"
+    kind = "sample-uniqueness"
     spellings: ClassVar[Spellings] = {"unique_share": {}}
-    section: ClassVar[str] = "uniqueness"
+    section = "uniqueness"
     schema: ClassVar[Schema] = {"sample": described(SHARE, "Largest share of records that are alone in their class.")}
-    figure: ClassVar[str] = "unique_share"
-    table_limit: ClassVar[str] = "uniqueness"
-    law: ClassVar[Law] = "merge"
-    bound: ClassVar[str] = "share"
+    figure = "unique_share"
+    table_limit = "uniqueness"
+    law = "merge"
+    bound = "share"
 
     def __post_init__(self) -> None:
         check_share(self.share, "the share of unique records", above_zero=False)
@@ -100,9 +98,9 @@ class PopulationUniqueness(_WholeTable):
     share: float
     population: int
     method: str = "dankar"
-    kind: ClassVar[str] = "population-uniqueness"
+    kind = "population-uniqueness"
     spellings: ClassVar[Spellings] = {"population_unique_share": {}}
-    section: ClassVar[str] = "uniqueness"
+    section = "uniqueness"
     renamed: ClassVar[Mapping[str, str]] = {"of": "population"}
     schema: ClassVar[Schema] = {
         "population": group(
@@ -113,9 +111,9 @@ class PopulationUniqueness(_WholeTable):
             method={"type": "string", "minLength": 1, "maxLength": 60, "description": "How it is estimated; default dankar."},
         )
     }
-    table_limit: ClassVar[str] = "population_uniqueness"
-    law: ClassVar[Law] = "none"
-    bound: ClassVar[str] = "share"
+    table_limit = "population_uniqueness"
+    law = "none"
+    bound = "share"
 
     def __post_init__(self) -> None:
         check_share(self.share, "the share of population uniques", above_zero=False)
@@ -149,7 +147,7 @@ class Linkage(_WholeTable):
     """
 
     share: float
-    kind: ClassVar[str] = "linkage"
+    kind = "linkage"
     spellings: ClassVar[Spellings] = {"linkage": {}}
     schema: ClassVar[Schema] = {
         "linkage": described(
@@ -158,10 +156,10 @@ class Linkage(_WholeTable):
             "least 0.05 for the columns that a transformation changes, known alone.",
         )
     }
-    law: ClassVar[Law] = "none"
-    bound: ClassVar[str] = "share"
-    on_file: ClassVar[bool] = True
-    needs_original: ClassVar[bool] = True
+    law = "none"
+    bound = "share"
+    on_file = True
+    needs_original = True
 
     def __post_init__(self) -> None:
         check_share(self.share, "the share of records found by known columns", above_zero=True)
@@ -179,14 +177,14 @@ class KnownColumns(_WholeTable):
     """
 
     share: float
-    kind: ClassVar[str] = "known-columns"
+    kind = "known-columns"
     spellings: ClassVar[Spellings] = {"known_columns": {}}
     schema: ClassVar[Schema] = {
         "known_columns": described(SHARE, "Largest share of records that any one, two or three published columns single out.")
     }
-    law: ClassVar[Law] = "none"
-    bound: ClassVar[str] = "share"
-    on_file: ClassVar[bool] = True
+    law = "none"
+    bound = "share"
+    on_file = True
 
     def __post_init__(self) -> None:
         check_share(self.share, "the share of records that known columns find", above_zero=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts
@@ -162,7 +162,7 @@ class NoFinding(Requirement):
 class PresetHolds(NoFinding):
     """No part of the preset that the policy names is missed."""
 
-    kind: ClassVar[str] = "preset"
+    kind = "preset"
 
     def sentence(self) -> str:
         return f"no part of preset '{self.about}' is missed"
@@ -171,7 +171,7 @@ class PresetHolds(NoFinding):
 class Decided(NoFinding):
     """A column has a role."""
 
-    kind: ClassVar[str] = "undecided"
+    kind = "undecided"
 
     def sentence(self) -> str:
         ways = "name it under roles, or write rest: quasi or rest: drop"
@@ -181,7 +181,7 @@ class Decided(NoFinding):
 class NoDirect(NoFinding):
     """No direct identifier is left."""
 
-    kind: ClassVar[str] = "direct"
+    kind = "direct"
 
     def sentence(self) -> str:
         return "no direct identifier is left in the table"
@@ -190,7 +190,7 @@ class NoDirect(NoFinding):
 class NoneDropped(NoFinding):
     """No column is left that the policy drops with ``rest: drop``."""
 
-    kind: ClassVar[str] = "rest"
+    kind = "rest"
 
     def sentence(self) -> str:
         return "no column is left that 'rest: drop' leaves out"
@@ -199,7 +199,7 @@ class NoneDropped(NoFinding):
 class StaysOffTheList(NoFinding):
     """A column that the list of the preset does not let stay as it is."""
 
-    kind: ClassVar[str] = "identifiers"
+    kind = "identifiers"
 
     def sentence(self) -> str:
         return f"column '{self.about}' keeps to the list of the preset ({self.why})"
