@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from shoal.measures.classes.missing import k_under_all_policies
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate import form
 from shoal.model.certificate.certificate import PLAN, Certificate
-from shoal.model.certificate.events import EventData
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.halves import halves, is_derived_attack
 from shoal.model.certificate.numbers import Judged, Missing, MissingK, PublishedNumbers
@@ -45,7 +44,10 @@ from shoal.release.proof.facts import Facts, Given, Inside, alike, judge
 from shoal.release.proof.read import LOG, batches, header, logical
 from shoal.release.proof.recount import FileColumns
 
-D = TypeVar("D", Data, EventData)
+if TYPE_CHECKING:
+    from shoal.model.certificate.events import EventData  # forty fields that other tables have not
+
+D = TypeVar("D", "Data", "EventData")
 MOST_LOOKED_AT = 200_000
 """Published records up to which columns are looked at for identifiers."""
 MOST_ANALYSED = 2_000_000
