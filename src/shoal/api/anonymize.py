@@ -26,10 +26,7 @@ from shoal.engines.table import Table
 from shoal.errors import UsageError
 from shoal.model.display import Progress, silent
 from shoal.model.plan import Plan
-from shoal.release.linked.gather import gather
-from shoal.release.linked.make import LinkedRelease
 from shoal.release.linked.policy import LinkedPolicy, is_linked
-from shoal.release.linked.search import choose
 from shoal.release.make.carry_out import Output
 from shoal.release.make.frame import FrameTypes, types_of
 from shoal.release.make.release import Release
@@ -40,6 +37,7 @@ from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:
     from shoal.release.events.plan_file import EventPlan
+    from shoal.release.linked.make import LinkedRelease
 
 
 def anonymize(
@@ -203,6 +201,10 @@ def anonymize_tables(
     >>> r.levels
     {'person': {'sex': 0}, 'visits': {'ward': 0}}
     """
+    from shoal.release.linked.gather import gather
+    from shoal.release.linked.make import LinkedRelease
+    from shoal.release.linked.search import choose
+
     report = progress or silent
     report(0.02, "counting the people")
     family = gather(LinkedPolicy.of(policy), exclude)

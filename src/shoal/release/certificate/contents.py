@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,8 @@ class Written:
     objections: Objections | None = None
     identifiers: tuple[Classing, ...] | None = None
     accepted: tuple[str, ...] = ()
+    hashes: Mapping[Path, str] = field(default_factory=dict)
+    """SHA-256 of files as they were counted: the signature is for these bytes."""
 
 
 def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Certificate:
@@ -103,7 +105,7 @@ def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Cer
         release=purpose_of(policy.about),
         proof=Proof("", "", "", ""),
         data=made.data,
-        files=tuple(file_entry(f, made.place) for f in made.files),
+        files=tuple(file_entry(f, made.place, made.hashes.get(f)) for f in made.files),
         plan=PlanEntry("", 0, "", made.commitment, False),
         input=_input(prepared, made),
         columns=columns_of(prepared, decision, made.changed),

@@ -23,10 +23,11 @@ from shoal.release.proof.read import LOG, check_log
 C = TypeVar("C", bound=SignedCertificate)
 
 
-def file_entry(path: Path, place: Path | None = None) -> FileEntry:
-    """Name, size and hash of a file of the release; the name is that in ``place``, where the file may lie deeper."""
+def file_entry(path: Path, place: Path | None = None, sha256: str | None = None) -> FileEntry:
+    """Name, size and hash of a file of the release, read unless it is known; the name is that in ``place``, where the file may
+    lie deeper."""
     name = path.name if place is None else path.relative_to(place).as_posix()
-    return FileEntry(name, path.stat().st_size, sign.sha256_file(path))
+    return FileEntry(name, path.stat().st_size, sha256 or sign.sha256_file(path))
 
 
 def signed(certificate: C, signer: sign.Signer) -> C:

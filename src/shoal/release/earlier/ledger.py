@@ -255,11 +255,14 @@ def digests(base: ClassCounts, columns: Sequence[str], key: bytes) -> Digests:
         each = b"".join(hashlib.blake2b(_bytes(t), digest_size=16, key=key, salt=name).digest() for t in texts)
         hashed.append(np.frombuffer(each, dtype=np.uint8).reshape(-1, 16))
         codes.append(np.asarray(base.codes[j]))
-    joined, width = [], 16 * len(hashed)
+    joined, width, keyed = [], 16 * len(hashed), hashlib.blake2b(digest_size=8, key=key)
     for start in range(0, base.n_classes, AT_ONCE):
         parts = [values[c[start : start + AT_ONCE]] for values, c in zip(hashed, codes, strict=True)]
         rows = np.concatenate(parts, axis=1).tobytes()
-        joined += [hashlib.blake2b(rows[i : i + width], digest_size=8, key=key).digest() for i in range(0, len(rows), width)]
+        for i in range(0, len(rows), width):
+            one = keyed.copy()  # the key is taken in once
+            one.update(rows[i : i + width])
+            joined.append(one.digest())
     return np.frombuffer(b"".join(joined), dtype=np.uint64)
 
 

@@ -67,7 +67,8 @@ def run_attacks(
     from shoal.attacks.composition import joined_records
 
     made = structure(prepared, decision) if decision.codes else None
-    table = published_table(data, int(decision.released.n_records), prepared.schema.names)
+    needed = in_database or earlier
+    table = published_table(data, int(decision.released.n_records), prepared.schema.names) if needed else None
     scene = Scene(
         released=decision.released,
         k=prepared.policy.smallest_class,

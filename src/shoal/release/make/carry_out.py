@@ -200,6 +200,7 @@ def _prove(
         frontier=trade_off(prepared, decision),
         identifiers=identifiers,
         accepted=accepted_notes(attacks, output.accepted),
+        hashes={data: counted.sha256} if data.is_file() else {},
         analyses=run_analyses(prepared, data, complete=done.suppressed == 0 and prepared.sampled is None),
     )
     if output.held is not None:

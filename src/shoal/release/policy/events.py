@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import PolicyError, UsageError
-from shoal.measures.events.knowledge import Sensitive, of_events
 from shoal.model.requirement import InferredNext, InferredPlace, KnownRecords, NearRecords, Requirement
 
 SUPPRESS = 0.2
@@ -76,6 +75,8 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
             return None
         hint = "Add events: {unit: …, time: …, place: …}."
         raise PolicyError(f"'require.{other.place[0]}' applies to event tables.", hint=hint, path=f"require.{other.name}")
+    from shoal.measures.events.knowledge import Sensitive, of_events  # for event tables only
+
     for r in asked:
         try:
             of_events(r)

@@ -162,6 +162,18 @@ class Evaluator:
         members = source.measures[self.problem.members_at]
         return self._space.may_reach(source.blocks, self._tables.at(node), members, self.checks.least)
 
+    def reaching(self, source: Source, node: Node) -> tuple[IntArray, IntArray]:
+        """The groups that meet every requirement: the first cell of each, and the group of each cell, −1 if it is in none."""
+        problem, checks = self.problem, self.checks
+        if self.is_small and not checks.sensitive and problem.population_at < 0 and problem.overlap is None:
+            members = source.measures[problem.members_at]
+            return self._space.reaching(source.blocks, self._tables.at(node), members, checks.least)
+        groups = self.group(source, node)
+        ids = np.flatnonzero(self.passing(source, groups.gid, groups.sums))
+        number = np.full(groups.n, -1)
+        number[ids] = np.arange(len(ids))
+        return groups.first[ids], number[groups.gid]
+
     def sums_of(self, label: IntArray, n: int) -> npt.NDArray[np.int64]:
         """Sums of the measures over any partition of the base classes."""
         measures = self.problem.measures[:, : self.problem.n_base]

@@ -275,12 +275,32 @@ class Workspace:
         """
         if len(self._gid) >= FEW:
             return True
+        order, starts = self._sorted(codes, tables)
+        return bool(np.add.reduceat(members[order], starts).max() >= least)
+
+    def reaching(self, codes: Codes, tables: Sequence[tuple[Ints, int]], members: Ints, least: int) -> tuple[Ints, Ints]:
+        """Of few cells the groups with ``least`` members: the first cell of each, in order; and the group of each cell, or −1.
+
+        >>> codes, tables = np.array([[2, 1, 1, 0, 0]], dtype=np.int32), [(np.array([0, 1, 2]), 3)]
+        >>> [x.tolist() for x in Workspace(5, 1, [3]).reaching(codes, tables, np.array([1, 1, 1, 1, 1]), 2)]
+        [[1, 3], [-1, 0, 0, 1, 1]]
+        """
+        order, starts = self._sorted(codes, tables)
+        large = np.flatnonzero(np.add.reduceat(members[order], starts) >= least)
+        first = order[starts[large]]
+        place = np.argsort(first)
+        number, gid = np.full(len(starts), -1), np.empty(len(order), dtype=np.int64)
+        number[large[place]] = np.arange(len(large))
+        gid[order] = np.repeat(number, np.diff(starts, append=len(order)))
+        return first[place], gid
+
+    def _sorted(self, codes: Codes, tables: Sequence[tuple[Ints, int]]) -> tuple[Ints, Ints]:
+        """The cells in the order of their groups, and where each group begins."""
         self._fill_lanes(tables)
         keys = _keys_of(codes, self._starts, self._lanes, codes.shape[1])
-        order = keys.argsort()
+        order = keys.argsort(kind="stable")
         ordered = keys[order]
-        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-        return bool(np.add.reduceat(members[order], starts).max() >= least)
+        return order, np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
 
     def _fill_lanes(self, tables: Sequence[tuple[Ints, int]]) -> int:
         """Put what each code adds to the key of its group into the lanes; the number of keys."""

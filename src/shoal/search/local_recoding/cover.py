@@ -67,24 +67,21 @@ def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
         if empty.holds(number):
             continue
         node = tuple(nodes[number].tolist())
-        if not evaluator.may_pass(source, node):
-            empty.add(number, lambda n: not evaluator.may_pass(source, tuple(nodes[n].tolist())))  # noqa: B023  (called at once)
+        first, group = evaluator.reaching(source, node)
+        if not len(first):
+            if not evaluator.may_pass(source, node):
+                empty.add(number, lambda n: not evaluator.may_pass(source, tuple(nodes[n].tolist())))  # noqa: B023  (called at once)
             continue
-        groups = evaluator.group(source, node)
-        passed = evaluator.passing(source, groups.gid, groups.sums)
-        if not passed.any():
-            continue
-        ids = np.flatnonzero(passed)
-        cost = np.zeros(len(ids))
+        cost = np.zeros(len(first))
         for j, level in enumerate(node):
-            cost += price[j][level][problem.codes[j, source.reps[groups.first[ids]]]]
+            cost += price[j][level][problem.codes[j, source.reps[first]]]
         take = cost <= key + step
         if not take.all():
             heapq.heappush(queue, (float(cost[~take].min()), number))
         if take.any():
-            number_of = np.full(groups.n, -1, dtype=np.int64)
-            number_of[ids[take]] = clusters + np.arange(int(take.sum()))
-            mine = number_of[groups.gid]
+            number_of = np.full(len(first) + 1, -1, dtype=np.int64)  # −1 is the last
+            number_of[:-1][take] = clusters + np.arange(int(take.sum()))
+            mine = number_of[group]
             label[source.reps[mine >= 0]] = mine[mine >= 0]
             clusters += int(take.sum())
             source = restrict(source, mine < 0)
