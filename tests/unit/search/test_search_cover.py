@@ -106,6 +106,18 @@ def test_few_nodes_or_other_requirements_go_the_plain_way() -> None:
         assert covering.is_compiled(evaluator, covering.MANY_NODES)
 
 
+@pytest.mark.parametrize(("loaded", "compiled"), [((), False), (("once",), True)])
+def test_code_that_is_loaded_is_used_for_few_nodes(
+    loaded: tuple[str, ...], compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways = []
+    monkeypatch.setattr(covering, "cover_nodes", SimpleNamespace(signatures=loaded))
+    monkeypatch.setattr(covering, "_cover_by_size", lambda *_: ways.append("compiled"))
+    counts, trees, pairs = people(1, (2, 9, 5))
+    labels(counts, trees, pairs, 3)
+    assert bool(ways) == compiled
+
+
 @pytest.mark.parametrize("known", ["pairs", "records"])
 @pytest.mark.parametrize("size", [200, 250])  # 201⁸ < 2⁶² < 251⁸
 def test_columns_with_more_keys_than_a_number_holds_are_numbered_in_between(
@@ -113,6 +125,7 @@ def test_columns_with_more_keys_than_a_number_holds_are_numbered_in_between(
 ) -> None:
     """Measurements with many values each: groups would be mixed up if their keys wrapped around."""
     monkeypatch.setattr(covering, "NODES", 300)
+    monkeypatch.setattr(covering, "MANY_NODES", 10**9)
     counts, trees, pairs = people(3, (size,) * 8, n=90)
     if known == "records":
         counts = ClassCounts(counts.records, counts.columns, counts.codes, counts.categories)

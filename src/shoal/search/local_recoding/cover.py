@@ -37,8 +37,8 @@ NODES = 50_000
 STEP = 0.05
 """Groups dearer than the key by at most this share of a column's full price are published together."""
 DEAREST = 5
-MANY_NODES = 1024
-"""Nodes from which on compiled code is worth loading."""
+MANY_NODES, LOADED = 1024, 1024
+"""Nodes from which on compiled code is worth loading; once it is, each node counts as so many."""
 SLICE = 2**20
 """Classes that compiled code looks at between two questions whether to stop: some milliseconds."""
 MOVES = 2e7
@@ -50,7 +50,7 @@ def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
     problem = evaluator.problem
     price = _prices(problem, trees)
     keys, nodes = _nodes(price, problem.heights, int(min(NODES, max(64, WORK / problem.n_base))))
-    if is_compiled(evaluator, len(nodes)):
+    if is_compiled(evaluator, len(nodes) * (LOADED if getattr(cover_nodes, "signatures", None) else 1)):
         return _cover_by_size(evaluator, trees, keys, nodes, control)
     control.begin()
     label = np.full(problem.n_base, -1, dtype=np.int64)
