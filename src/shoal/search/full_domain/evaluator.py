@@ -170,9 +170,9 @@ class Evaluator:
             return self._space.reaching(source.blocks, self._tables.at(node), members, checks.least)
         groups = self.group(source, node)
         ids = np.flatnonzero(self.passing(source, groups.gid, groups.sums))
-        number = np.full(groups.n, -1)
+        number = np.full(groups.n, -1, dtype=np.int64)
         number[ids] = np.arange(len(ids))
-        return groups.first[ids], number[groups.gid]
+        return groups.first[ids].astype(np.int64), number[groups.gid]
 
     def sums_of(self, label: IntArray, n: int) -> npt.NDArray[np.int64]:
         """Sums of the measures over any partition of the base classes."""
