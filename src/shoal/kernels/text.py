@@ -140,6 +140,8 @@ def distinct_texts(values: Any) -> list[str]:
     """
     import pyarrow as pa
 
+    if pa.types.is_integer(values.type):
+        return list(map(str, to_numpy(values).tolist()))
     texts: list[Any] = _spell(values) if pa.types.is_float64(values.type) else canonical_text(values).to_pylist()
     return texts
 
