@@ -12,6 +12,7 @@ import pytest
 
 import shoal
 from shoal.report.charts import heat_map, save
+from studio_support import accessible
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title="broken"</script>'
@@ -89,6 +90,17 @@ def test_the_measurement_report(browser: Any, people: pa.Table, tmp_path: Path) 
     assert seen["scripts"] == 0
     assert seen["title"] != "broken"
     assert "2,000" in seen["text"]
+
+
+@pytest.mark.browser
+def test_the_report_of_many_records_can_be_used_by_everybody(browser: Any, tmp_path: Path) -> None:
+    records = shoal.datasets.visits(300, seed=2)
+    shoal.measure(records, unit="person_id", time="visit_date", place="postcode").report(tmp_path / "events.html")
+    page = browser.new_page()
+    page.set_default_timeout(600_000)
+    page.goto((tmp_path / "events.html").as_uri())
+    accessible(page, "the report of events")
+    page.close()
 
 
 def printed(browser: Any, page_file: Path) -> list[float]:

@@ -61,10 +61,15 @@ class Items:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with its caption."""
+    """A drawing with its caption.
+
+    ``reachable``: the keyboard stops here, because a telephone scrolls it. Pages of releases do without: ``verify`` writes them
+    again and compares, those of 0.3.0 too.
+    """
 
     drawing: Markup
     caption: str
+    reachable: bool = True
     block: str = "figure"
 
 
@@ -122,7 +127,7 @@ THRESHOLD = 5
 def shoal_figure(total: int, alone: int, *, out: int = 0, unit: str) -> Figure:
     """The members as a shoal: ``alone`` are one of a kind, ``out`` are left out."""
     words = caption(total, 50, alone=alone > 0, out=out > 0, unit=unit)
-    return Figure(svg(fish(total, alone, out=out, fishes=50, unit=unit)), words)
+    return Figure(svg(fish(total, alone, out=out, fishes=50, unit=unit)), words, reachable=False)
 
 
 def card(m: Figures) -> str:

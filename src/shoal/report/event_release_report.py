@@ -101,7 +101,7 @@ def _known(body: EventCertificate) -> list[Block]:
         rows.append((s, was, percent(after.alone[s]), number(after.smallest[s])))
     heads = ["known records", "alone before", "alone after", "people who share any such set, at least"]
     return [
-        Figure(svg(_curve(body)), "People alone, in percent, against the records known of them."),
+        Figure(svg(_curve(body)), "People alone, in percent, against the records known of them.", reachable=False),
         Table(heads, rows, right=(1, 2, 3)),
     ]
 

@@ -81,7 +81,13 @@ def _histogram(body: LinkedCertificate) -> list[Block]:
     before, after = _members(body.before.sizes), _members(body.after.sizes)
     drawn = class_sizes(after, body.asked, before=before, title="People who look alike, before and after", unit="people")
     alone = f"{body.before.alone:,} of {body.before.people:,} people were one of a kind by all their rows before"
-    return [Figure(svg(drawn), f"Outlined: before, all rows known. Filled: after. {alone}, {body.after.alone:,} are now.")]
+    return [
+        Figure(
+            svg(drawn),
+            f"Outlined: before, all rows known. Filled: after. {alone}, {body.after.alone:,} are now.",
+            reachable=False,
+        )
+    ]
 
 
 def _members(sizes: Mapping[str, int]) -> dict[int, int]:

@@ -192,7 +192,7 @@ def _histogram(body: Certificate) -> list[Block]:
     after = _members(body.counted.sizes)
     drawn = class_sizes(after, k, before=before, title="Class sizes before and after", unit=_people(body))
     words = f"Outlined: before, {_under(before, k)} Filled: after, {_under(after, k)}"
-    return [Figure(svg(drawn), words)]
+    return [Figure(svg(drawn), words, reachable=False)]
 
 
 def _members(sizes: Mapping[str, int]) -> dict[int, int]:
@@ -213,7 +213,7 @@ def _frontier(body: Certificate) -> list[Block]:
         "shoal 0.3.0" if body.format == FORMAT_1 else body.tool,
         "Each dot is the least loss found for that smallest group at the allowed suppression.",
     )
-    return [Figure(svg(frontier(plain(points), asked=body.threshold.smallest_class)), words)]
+    return [Figure(svg(frontier(plain(points), asked=body.threshold.smallest_class)), words, reachable=False)]
 
 
 def _columns(body: Certificate) -> list[Block]:
