@@ -36,7 +36,7 @@ def show_prediction(prediction: Prediction, plot: Path | None = None, *, as_json
     _shared.line(f"{prediction.what}: {answer}")
     if answer.log_value is not None and 0 <= answer.value < 1e-6:
         _shared.line(f"  natural logarithm: {written(answer.log_value)}")
-    tables = {n: rest.pop(n) for n, v in [*rest.items()] if v and isinstance(v, list) and all(isinstance(row, dict) for row in v)}
+    tables = {n: rest.pop(n) for n, v in [*rest.items()] if isinstance(v, list) and v and all(isinstance(row, dict) for row in v)}
     notes = list(answer.notes)
     for name, value in rest.items():
         if isinstance(value, dict):

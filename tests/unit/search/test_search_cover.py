@@ -118,6 +118,20 @@ def test_code_that_is_loaded_is_used_for_few_nodes(
     assert bool(ways) == compiled
 
 
+@pytest.mark.parametrize("limit", [{"time_budget": 60.0}, {"steps": 10**6}])
+def test_a_limited_cover_takes_the_same_way_whether_code_is_loaded_or_not(
+    limit: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiled code asks less often whether to stop, so that the plan would depend on what ran before in the process."""
+    counts, trees, pairs = people(1, (2, 9, 5))
+    problem = build_problem(counts, trees, people=pairs)
+    evaluator = Evaluator(problem, build_checks(counts, [req.K(3)], has_population=False), 0)
+    plain = covering.cover(evaluator, make_trees(problem), Control(**limit))
+    monkeypatch.setattr(covering, "cover_nodes", SimpleNamespace(signatures=("once",)))
+    monkeypatch.setattr(covering, "_cover_by_size", lambda *_: pytest.fail("compiled"))
+    assert (covering.cover(evaluator, make_trees(problem), Control(**limit)) == plain).all()
+
+
 @pytest.mark.parametrize("known", ["pairs", "records"])
 @pytest.mark.parametrize("size", [200, 250])  # 201⁸ < 2⁶² < 251⁸
 def test_columns_with_more_keys_than_a_number_holds_are_numbered_in_between(

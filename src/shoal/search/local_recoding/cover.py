@@ -50,7 +50,8 @@ def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
     problem = evaluator.problem
     price = _prices(problem, trees)
     keys, nodes = _nodes(price, problem.heights, int(min(NODES, max(64, WORK / problem.n_base))))
-    if is_compiled(evaluator, len(nodes) * (LOADED if getattr(cover_nodes, "signatures", None) else 1)):
+    free = not (control.has_clock or control.counts_steps)  # a limit must end the work at the same place, loaded or not
+    if is_compiled(evaluator, len(nodes) * (LOADED if free and getattr(cover_nodes, "signatures", None) else 1)):
         return _cover_by_size(evaluator, trees, keys, nodes, control)
     control.begin()
     label = np.full(problem.n_base, -1, dtype=np.int64)
