@@ -12,7 +12,7 @@ import openpyxl
 import pytest
 
 import shoal
-from shoal.engines.files.layout import lay_out, second_heading
+from shoal.engines.files.layout import labels_apart, lay_out, second_heading
 from shoal.engines.files.shape import strange_shape
 from shoal.errors import AmbiguousColumnError, UnreadableError
 
@@ -262,3 +262,18 @@ def test_more_than_half_of_the_columns_without_names_is_asked_about() -> None:
     body = [["a", "1", "x", "4"], ["b", "2", "y", "5"], ["c", "3", "z", "6"]]
     assert strange_shape(["n", "", "", "m"], body, body, [], whole=True) == ""
     assert strange_shape(["n", "", "", ""], body, body, [], whole=True) == "heading"
+
+
+def test_labels_stand_between_names_and_import_ids_only_if_there_is_a_row_between() -> None:
+    names, labels, ids, record = ["q1", "q2"], ["Age", "Sex"], ['{"ImportId":"a"}', '{"ImportId":"b"}'], ["34", "f"]
+    assert labels_apart([names, ids, record], ids=True, two=False) == ((), [names, record], 1)
+    assert labels_apart([names, labels, ids, record], ids=True, two=False) == (("Age", "Sex"), [names, record], 2)
+    assert labels_apart([names, ids, record], ids=False, two=False) == ((), [names, ids, record], 0)
+
+
+@pytest.mark.parametrize(("width", "asked"), [(2, False), (3, True)])
+def test_headings_of_groups_are_looked_for_where_records_have_more_than_two_cells(width: int, asked: bool) -> None:
+    heading = ["Amsterdam", *[""] * (width - 1)]
+    records = [[f"r{i}", *[str(i + j) for j in range(width - 1)]] for i in range(8)]
+    layout = lay_out([heading, *records], [heading, *records], width, whole=True)
+    assert ("groups" in layout.doubtful) is asked
