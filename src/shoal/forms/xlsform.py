@@ -73,11 +73,13 @@ def read(path: Path) -> Form:
         taken.add(own)
         every, repeats = [*(text for _, text, _ in around), _text(row, "relevant")], any(again for _, _, again in around)
         conditions = [without_calculated(text, "XLSForm", made_of) for text in every if text]
-        made = list(_questions(own, what, kind_found, row, lists, tuple(read_condition(text, "XLSForm") for text in conditions)))
-        questions += [replace(q, repeated=repeats, recorded=kind.lower() in RECORDED) for q in made]
-        if any(q.cells for q in made) and repeats:
+        questions_of_row = list(
+            _questions(own, what, kind_found, row, lists, tuple(read_condition(text, "XLSForm") for text in conditions))
+        )
+        questions += [replace(q, repeated=repeats, recorded=kind.lower() in RECORDED) for q in questions_of_row]
+        if any(q.cells for q in questions_of_row) and repeats:
             repeated.append(own)
-        if what in ("closed", "several", "ranked") and made[0].kind == "amount":
+        if what in ("closed", "several", "ranked") and questions_of_row[0].kind == "amount":
             unlisted.append(own)
     if not survey:
         raise PolicyError("the XLSForm has no questions.", hint="XLSForms have the sheets survey and choices.")

@@ -290,9 +290,11 @@ def _dates(texts: Sequence[str], form: str) -> Dates:
     if form == "year last":
         periods = tuple(p for p in periods if p not in ("month", "quarter"))
     exact = form in ("", "iso") and any(len(t) > 10 for t in texts)
-    words = ", ".join(("day", *periods) if exact else periods)
+    periods_text = ", ".join(("day", *periods) if exact else periods)
     shape = "" if form in ("", "iso") else form
-    return Dates(("day", *periods) if exact else periods, form=shape, why=f"{'points in time' if exact else 'dates'}: {words}")
+    return Dates(
+        ("day", *periods) if exact else periods, form=shape, why=f"{'points in time' if exact else 'dates'}: {periods_text}"
+    )
 
 
 def _same_shape(texts: Sequence[str]) -> bool:

@@ -213,6 +213,6 @@ class EventCertificate(SignedCertificate):
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        made = super().from_json(data)
-        check_require(made.require)
-        return made
+        certificate = super().from_json(data)
+        check_require(certificate.require)
+        return certificate
