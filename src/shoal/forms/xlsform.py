@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -51,10 +51,7 @@ def read(path: Path) -> Form:
 
     with workbook(Path(path)) as book:
         survey, rows = _sheet(book, "survey"), _sheet(book, "choices", optional=True)
-    lists: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        code = row.get("name") if row.get("name") is not None else row.get("value")
-        lists.setdefault(_text(row, "list_name") or _text(row, "list name"), {}).setdefault(str(code), row)
+    lists = _choices(rows)
     around = list[tuple[str, str, bool]]()  # name and condition of each group around a row, and whether it is repeated
     questions, repeated, unlisted = list[FormQuestion](), list[str](), list[str]()
     made_of = {_text(row, "name"): _text(row, "calculation") for row in survey if _text(row, "type").lower() == "calculate"}
@@ -87,6 +84,15 @@ def read(path: Path) -> Form:
     if unlisted:
         notes.append(f"choices that are not in the file, so that how many there are is not known: {', '.join(unlisted)}")
     return Form(tuple(questions), "XLSForm", notes=tuple(notes))
+
+
+def _choices(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:
+    """The choices of each list by their codes."""
+    lists: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        code = row.get("name") if row.get("name") is not None else row.get("value")
+        lists.setdefault(_text(row, "list_name") or _text(row, "list name"), {}).setdefault(str(code), row)
+    return lists
 
 
 def _questions(

@@ -124,14 +124,7 @@ def study_table(
     """Compute the study that :func:`shoal.study` documents, for an opened table."""
     wanted = [_check_columns(source, s) for s in sets]
     pool = quasi or (source.schema.quasi if up_to is not None else ())
-    if not wanted and not pool:
-        raise UsageError("no set of columns is named.", hint="Name sets of columns (--sets FILE), or --quasi a,b,c --up-to 3.")
-    if len(wanted) > MOST_SETS:
-        raise UsageError(f"{len(wanted):,} sets are too many for one study.", hint=f"Name at most {MOST_SETS:,}.")
-    if group_size < 2:
-        raise UsageError(f"a group has at least 2 people; found {group_size}.", hint="For example 10.")
-    if up_to is not None and up_to < 1:
-        raise UsageError(f"a set holds at least 1 column; found {up_to}.", hint="For example --up-to 3.")
+    _check_sizes(len(wanted), bool(pool), group_size, up_to)
     if by is not None:
         source.schema.require(by, what="subpopulation")
     person = unit or source.schema.unit
@@ -160,6 +153,17 @@ def study_table(
     if nested:
         notes.append(f"Values of {', '.join(nested)} belong to one {by} each: inside a subpopulation only its own count.")
     return Study(source.name, by, group_size, tuple(results), tuple(values.values()), lattice, tuple(notes))
+
+
+def _check_sizes(n_sets: int, has_pool: bool, group_size: int, up_to: int | None) -> None:
+    if not n_sets and not has_pool:
+        raise UsageError("no set of columns is named.", hint="Name sets of columns (--sets FILE), or --quasi a,b,c --up-to 3.")
+    if n_sets > MOST_SETS:
+        raise UsageError(f"{n_sets:,} sets are too many for one study.", hint=f"Name at most {MOST_SETS:,}.")
+    if group_size < 2:
+        raise UsageError(f"a group has at least 2 people; found {group_size}.", hint="For example 10.")
+    if up_to is not None and up_to < 1:
+        raise UsageError(f"a set holds at least 1 column; found {up_to}.", hint="For example --up-to 3.")
 
 
 def _check_columns(table: Table, columns: tuple[str, ...]) -> tuple[str, ...]:
