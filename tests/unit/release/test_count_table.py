@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 from collections import Counter
 from pathlib import Path
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli import build
 from shoal.errors import DataError, InfeasibleError, UnreadableError, UsageError
+from shoal.release.counts.protect import protect_table, with_margins
 from shoal.release.counts.table import JOINED, MISSING, Crossed, alone
 
 
@@ -177,3 +179,24 @@ def test_the_command_refuses_and_writes_nothing(tmp_path: Path) -> None:
     )
     assert again.exit_code != 0
     assert not (tmp_path / "2.csv").exists()
+
+
+@pytest.mark.parametrize("counts", [[[4, 1], [1, 4]], [[2, 3], [3, 2]]])
+def test_who_knows_that_zeros_are_published_cannot_confine_a_small_count(counts):
+    """Brute force over all tables of whole numbers: a hidden cell has at least one person unless some hidden one has nobody."""
+    made = protect_table(counts, threshold=5)
+    full = with_margins(np.array(counts)).astype(int)
+    hidden, inner = made.hidden, tuple(n - 1 for n in full.shape)
+    least = int(not (full[hidden] == 0).any())
+    free = [at for at in np.ndindex(inner) if hidden[at]]
+    possible = {tuple(at): set() for at in np.argwhere(made.primary)}
+    for values in itertools.product(range(least, 13), repeat=len(free)):
+        table = full[: inner[0], : inner[1]].copy()
+        for at, value in zip(free, values, strict=True):
+            table[at] = value
+        again = with_margins(table).astype(int)
+        if (again[~hidden] == full[~hidden]).all():
+            for at, seen in possible.items():
+                seen.add(int(again[at]))
+    assert made.attack.verdict == "holds"
+    assert all(len(seen) >= 5 for seen in possible.values()), possible

@@ -50,8 +50,8 @@ def protect_table(
     """Publishable version of a table of counts, margins included.
 
     Cells of fewer than ``threshold`` people are hidden (zeros too with ``zeros=False``). Other cells are then hidden as well
-    until the recovery attack (bounds by linear programming over all published sums) leaves every small cell at least
-    ``threshold`` possible values. With ``method="round"`` small cells are hidden first and all others rounded to multiples of
+    until the recovery attack (bounds by linear programming over all published sums, by somebody who knows whether zeros are hidden)
+    leaves every small cell at least ``threshold`` possible values. With ``method="round"`` small cells are hidden first and all others rounded to multiples of
     ``base`` afterwards, and the attacker knows both rules.
 
     Examples
@@ -139,10 +139,12 @@ def _attack(full: FloatArray, shut: BoolArray, lines: list[npt.NDArray[np.int64]
     """What an attacker who knows the rules can tell of each wanted cell."""
     cells, hidden = full.ravel(), shut.ravel()
     equations, zero = _equations(len(cells), lines), np.zeros(len(lines))
+    least = float(rule.zeros and not (hidden & (cells == 0)).any())  # zeros are published, so a hidden cell has somebody
+    low, high = np.full(len(cells), least), np.full(len(cells), np.inf)
     if rule.method == "suppress":
-        return bounds(np.where(hidden, np.nan, cells), equations, zero, only=wanted)
+        low = np.where(hidden, low, 0.0)
+        return bounds(np.where(hidden, np.nan, cells), equations, zero, limits=(low, high), only=wanted)
     rounded = np.round(cells / rule.base) * rule.base
-    low, high = np.zeros(len(cells)), np.full(len(cells), np.inf)
     for i in np.flatnonzero(~hidden):
         low[i], high[i] = rule.limits(float(rounded[i]))
     return bounds(np.full(len(cells), np.nan), equations, zero, limits=(low, high), only=wanted)
