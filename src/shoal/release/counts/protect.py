@@ -50,9 +50,9 @@ def protect_table(
     """Publishable version of a table of counts, margins included.
 
     Cells of fewer than ``threshold`` people are hidden (zeros too with ``zeros=False``). Other cells are then hidden as well
-    until the recovery attack (bounds by linear programming over all published sums, by somebody who knows whether zeros are hidden)
-    leaves every small cell at least ``threshold`` possible values. With ``method="round"`` small cells are hidden first and all others rounded to multiples of
-    ``base`` afterwards, and the attacker knows both rules.
+    until the recovery attack (bounds by linear programming over all published sums, by somebody who knows whether zeros are
+    hidden) leaves every small cell at least ``threshold`` possible values. With ``method="round"`` small cells are hidden first
+    and all others rounded to multiples of ``base`` afterwards, and the attacker knows both rules.
 
     Examples
     --------
