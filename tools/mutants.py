@@ -23,6 +23,7 @@ import argparse
 import ast
 import builtins
 import contextlib
+import functools
 import gc
 import importlib
 import inspect
@@ -256,6 +257,7 @@ def _has_tolerance(node: ast.expr, code: str) -> bool:
     return bool(TOLERANCE.search(code)) or any(isinstance(n, ast.Constant) and type(n.value) is float for n in ast.walk(node))
 
 
+@functools.cache  # one line after another of a module asks for all of them
 def mutants_of(path: Path, text: str) -> list[Mutant]:
     """Every mutant of a file that still compiles, in order."""
     mutator = Mutator(path, text)

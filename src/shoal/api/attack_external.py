@@ -83,7 +83,15 @@ class Family:
     @classmethod
     def of(cls, external: Source, tables: Sequence[LinkedEntry], seed: int) -> Family:
         theirs, first = opened(external), tables[0]
-        columns = _shared_columns(theirs, tables)
+        every = [c for t in tables for c in t.quasi]
+        named = {(t.name, c): [f"{t.name}.{c}", *([c] if every.count(c) == 1 else [])] for t in tables for c in t.quasi}
+        columns = {
+            at: next(n for n in wanted if n in theirs.schema)
+            for at, wanted in named.items()
+            if {*wanted} & {*theirs.schema.names}
+        }
+        if not columns:
+            raise missing_column(every[0], theirs.schema.names, table=theirs.name, what="quasi-identifier")
         key = [first.key] if first.key in theirs.schema else []
         table = pa.Table.from_batches(list(theirs.scan(list(dict.fromkeys([*key, *columns.values()])))))
         ids = texts_of(table[key[0]]) if key else [str(i) for i in range(len(table))]
@@ -121,20 +129,6 @@ class Family:
     def most_rows(self) -> int:
         """The most rows that are known of a person."""
         return int(np.bincount(np.concatenate([np.zeros(0, dtype=np.int64), *(r.person for r in self.rows)])).max(initial=0))
-
-
-def _shared_columns(theirs: Table, tables: Sequence[LinkedEntry]) -> dict[tuple[str, str], str]:
-    """The attacker's name of each quasi-identifier of a release: TABLE.COLUMN, or the column alone if no other table has it."""
-    every = [c for t in tables for c in t.quasi]
-    columns = dict[tuple[str, str], str]()
-    for t in tables:
-        for c in t.quasi:
-            names = [f"{t.name}.{c}", *([c] if every.count(c) == 1 else [])]
-            if (name := next((n for n in names if n in theirs.schema), None)) is not None:
-                columns[t.name, c] = name
-    if not columns:
-        raise missing_column(every[0], theirs.schema.names, table=theirs.name, what="quasi-identifier")
-    return columns
 
 
 def hunt(columns: Sequence[str], rate_of: Callable[[Sequence[str]], float], people: int, limit: float) -> AttackResult:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import json as jsonlib
 import os
 import sys
@@ -37,22 +36,23 @@ GROUPS = {
 
 def register(app: typer.Typer) -> None:
     """Add ``shoal vault`` and its commands."""
-    for module in ("people", "owner", "holder"):  # in the order of the help
-        importlib.import_module(f"shoal.cli._vault.{module}")
+    from shoal.cli._vault import holder, owner, people
+
     vault = Commands(name="vault", help=HELP)
+    own = {"key": key, "init": init, "status": status, "pseudonymize": pseudonymize, "find": find, "translate": translate}
+    for name, command in {**own, "filter": filter_lines}.items():
+        vault.command(name)(command)
+    vault.command("pseudonymise", hidden=True)(pseudonymize)
     groups: dict[str, typer.Typer] = {}
-    for name, command in shared.COMMANDS.items():
+    for name, command in (people.COMMANDS | owner.COMMANDS | holder.COMMANDS).items():
         group, _, last = name.rpartition(" ")
         if group and group not in groups:
             groups[group] = Commands(name=group, help=GROUPS[group])
             vault.add_typer(groups[group])
         (groups[group] if group else vault).command(last)(command)
-        if name == "pseudonymize":
-            vault.command("pseudonymise", hidden=True)(command)
     app.add_typer(vault)
 
 
-@shared.alone("key")
 def key(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="New file (mode 0600) or pkcs11:…; with --shares a folder.")
@@ -95,7 +95,6 @@ def _shares(folder: Path | None, count: int, needed: int) -> shared.Answer:
     return {"key_id": key_id, "shares": count, "needed": needed, "folder": str(folder)}, words
 
 
-@shared.alone("init")
 def init(
     vault: shared.Place,
     owner: Annotated[str, typer.Option("--owner", help="Name of the owner.")],
@@ -154,14 +153,14 @@ def init(
     made.vault.close()
 
 
-@shared.opening("status")
+@shared.opening
 def status(vault: shared.Vault) -> shared.Answer:
     """Show ids, places and the number of events, and that key and data are kept apart."""
     state = vault.status()
     return state, "\n".join(f"{k}: {v}" for k, v in state.items() if k != "signing_keys")
 
 
-@shared.acting("pseudonymize")
+@shared.acting
 def pseudonymize(
     session: shared.Session,
     table: Annotated[str, typer.Argument(help="File or ENGINE-URL::table.")],
@@ -191,7 +190,7 @@ def pseudonymize(
     return done.to_json(), words
 
 
-@shared.acting("find")
+@shared.acting
 def find(
     session: shared.Session,
     domain: shared.DomainName,
@@ -217,7 +216,7 @@ def find(
     return {"pseudonyms": pseudonyms}, "\n".join(f or "-" for f in pseudonyms)
 
 
-@shared.acting("translate")
+@shared.acting
 def translate(
     session: shared.Session,
     source: Annotated[str, typer.Option("--from", help="Domain the pseudonyms belong to.")],
@@ -243,7 +242,6 @@ def translate(
     return {"pseudonyms": made}, "\n".join(m or "-" for m in made)
 
 
-@shared.alone("filter")
 def filter_lines(
     vault: shared.Place,
     domain: shared.DomainName,

@@ -243,18 +243,18 @@ def _group_values(
         return replace(plain, kind="blank", published=published, leaf=leaf, label=label)
     same = bool((published.covered[used] == 1).all())
     kind: Kind = "unchanged" if same else "recoded" if published.apart else "recoded locally"
-    column = replace(plain, kind=kind, published=published, leaf=leaf, label=label)
+    made = replace(plain, kind=kind, published=published, leaf=leaf, label=label)
     middle = np.zeros(0) if own is None else np.where(published.blank, np.nan, published.middle())
     if own is not None:
-        column = replace(column, numbers=(own[leaf], middle[label]))
+        made = replace(made, numbers=(own[leaf], middle[label]))
     if published.apart:
-        at = column.label_of_value()[leaf]
+        at = made.label_of_value()[leaf]
         level = None
         if own is not None:
             level = np.where(at == len(sets), own[leaf], np.append(middle, np.nan)[at])
-        return replace(column, before=at, after=label, codes=len(sets) + 1, level=level)
+        return replace(made, before=at, after=label, codes=len(sets) + 1, level=level)
     drawn = members[starts[label] + (rng.random(len(label)) * published.covered[label]).astype(np.int64)]
-    return replace(column, before=leaf, after=drawn, codes=size, level=None if own is None else own[leaf])
+    return replace(made, before=leaf, after=drawn, codes=size, level=None if own is None else own[leaf])
 
 
 def _blanks(one: Coded, two: Coded, sets: list[IntArray]) -> tuple[IntArray, IntArray, list[IntArray]]:

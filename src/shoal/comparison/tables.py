@@ -59,10 +59,10 @@ def compare_tables(
     count: str | None = None,
 ) -> Comparison:
     """Compute the comparison that :func:`shoal.compare` documents, for an opened table and its release."""
-    chosen = quasi or released.quasi or table.schema.quasi
+    asked = quasi or released.quasi or table.schema.quasi
     secret = sensitive or released.sensitive or table.schema.sensitive
     shared = [n for n in table.schema.names if n in released.table.schema and n not in (key, count)]
-    _check(table, released.table, shared, key, count, {"quasi-identifier": chosen, "target": target, "sensitive column": secret})
+    _check(table, released.table, shared, key, count, {"quasi-identifier": asked, "target": target, "sensitive column": secret})
     progress(0.05, "reading")
     before, after = read_columns(table, shared, count), read_columns(released.table, shared, count)
     n, m = (len(side[shared[0]].codes) for side in (before, after))
@@ -78,11 +78,11 @@ def compare_tables(
     progress(0.6, "asking both")
     scored, why = _models(columns, target or tuple(s for s in secret if s in by_name), seed) if models else ([], [])
     tried, failed = _analyses(analyses, columns)
-    classes = changes.class_change(by_name, chosen, secret, max(0, n - m)) if chosen else {}
+    classes = changes.class_change(by_name, asked, secret, max(0, n - m)) if asked else {}
     points, missing = tuple[FrontierPoint, ...](), "it was not asked for."
     if frontier:
         here = (classes["k"]["after"], classes["loss"]) if "loss" in classes else None
-        points, missing = trade_off(table, chosen, trees, max(0, n - m) / n, here, count)
+        points, missing = trade_off(table, asked, trees, max(0, n - m) / n, here, count)
     return Comparison(
         original=table.name,
         release=released.name,
@@ -101,7 +101,7 @@ def compare_tables(
         models=tuple(scored),
         frontier=points,
         frontier_why=missing,
-        notes=(*_notes(columns, n, m, chosen), *notes, *why, *failed),
+        notes=(*_notes(columns, n, m, asked), *notes, *why, *failed),
     )
 
 
@@ -246,8 +246,8 @@ def trade_off(
     late = nearest[planned:]
     for k in nearest[:planned]:
         with contextlib.suppress(InfeasibleError):
-            decision = decide(_at_k(prepared, k))
-            tried.append(FrontierPoint(k, float(decision.loss), decision.method))
+            made = decide(_at_k(prepared, k))
+            tried.append(FrontierPoint(k, float(made.loss), made.method))
     if late:
         levels = _at_k(prepared, min(late)).hierarchies
         best = frontier(counts, levels, ks=sorted(late), suppress=(suppress,), time_budget=SECONDS)

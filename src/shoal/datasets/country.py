@@ -92,13 +92,13 @@ def education_given_band() -> Matrix:
 @cache
 def occupation_given_education() -> Matrix:
     """P(occupation | education) for people of working age; jobs are spread around the schooling they ask for."""
-    demand = np.array([0, 0, 0, 0] + [1.2] * 4 + [2.2] * 5 + [3.8] * 5 + [4.6] * 4 + [5.4] * 8 + [6.3] * 6 + [5.8] * 4)
+    asked = np.array([0, 0, 0, 0] + [1.2] * 4 + [2.2] * 5 + [3.8] * 5 + [4.6] * 4 + [5.4] * 8 + [6.3] * 6 + [5.8] * 4)
     crowd = np.array([0, 0, 0, 14.0] + [6, 2, 6, 6, 9, 4, 6, 9, 2, 3, 2, 4, 2, 6, 3, 7, 4, 6, 8, 4, 6, 6, 3, 0.6, 0.7, 6])
     rare = np.array([1.6, 1.5, 0.5, 0.5, 1.8, 0.1, 0.06, 0.15, 0.3, 0.02])
     crowd = np.concatenate([crowd, rare])
     rows = []
     for level in range(len(EDUCATION)):
-        fit = np.exp(-0.5 * ((demand - level) / 0.9) ** 2)
+        fit = np.exp(-0.5 * ((asked - level) / 0.9) ** 2)
         fit[:4] = (0, 0, 0, 0.9 - 0.1 * level)
         weights = crowd * fit
         rows.append(weights / weights.sum())

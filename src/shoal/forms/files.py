@@ -81,22 +81,22 @@ def from_mapping(data: Any, *, folder: Path = Path(), resolve: Resolver | None =
     if merged.get("population") is None:
         raise PolicyError("the questionnaire has no population.", hint="population: how many people could be asked.")
     names = [name for name in (merged["population"], data.get("population")) if isinstance(name, str)]
-    context = Asked(folder, resolve, names[0] if names else "")
+    asked = Asked(folder, resolve, names[0] if names else "")
     independence = str(merged.get("independence", "assumed"))
     if independence not in ("assumed", "known"):
         raise PolicyError(f"independence is 'assumed' or 'known'; found '{independence}'.")
     q = Questionnaire(
-        population=_people(merged["population"], data, context),
+        population=_people(merged["population"], data, asked),
         respondents=merged.get("respondents"),
         target=parse_target(merged.get("target", 0.05)),
         small_group=merged.get("small_group", 5),
         independence_known=independence == "known",
     )
     for name, spec in _questions(data.get("questions")):
-        (add_listed if isinstance(spec.get("answers"), list) else add_question)(q, name, spec, context)
+        (add_listed if isinstance(spec.get("answers"), list) else add_question)(q, name, spec, asked)
     for link in _list_of(data, "linked"):
         _link(q, link, folder)
-    add_joint_records(q, context)
+    add_joint_records(q, asked)
     subgroups = _list_of(data, "subgroups")
     for s in subgroups:
         q._require(str(s))

@@ -118,7 +118,7 @@ def read_condition(text: str, tool: str) -> Condition | None:
     >>> read_condition("[sex] = '1' or [sex] = '3'", "REDCap").every, read_condition("not(${a} = 1)", "XLSForm")
     (False, None)
     """
-    terms: list[Comparison] = []
+    made: list[Comparison] = []
 
     def take(match: re.Match[str]) -> str:
         parts = match.groupdict()
@@ -128,8 +128,8 @@ def read_condition(text: str, tool: str) -> Condition | None:
             if value not in ("1", "Y"):
                 return "?"
             sign, value = "has", parts["part"]
-        terms.append(Comparison(parts["name"], sign, value))
-        return f"\x00{len(terms)}"
+        made.append(Comparison(parts["name"], sign, value))
+        return f"\x00{len(made)}"
 
     rest = text
     for pattern in _PATTERNS[tool]:
@@ -137,7 +137,7 @@ def read_condition(text: str, tool: str) -> Condition | None:
     order = [int(number) - 1 for number in re.findall(r"\x00(\d+)", rest)]
     joined = re.sub(r"\x00\d+", "A", rest)
     joined = re.sub(r"[\s()]+", " ", joined).strip().lower().replace("&&", "and").replace("||", "or")
-    comparisons = tuple(terms[i] for i in order)
+    comparisons = tuple(made[i] for i in order)
     if re.fullmatch(r"a(?: and a)*", joined):
         return Condition(comparisons)
     return Condition(comparisons, every=False) if re.fullmatch(r"a(?: or a)*", joined) else None

@@ -124,13 +124,13 @@ class _About:
     def _one(
         self, title: str, kind: str, answers: int | Mapping[str, str], *, alone: bool = False, part: Row | None = None
     ) -> FormQuestion:
-        text = "" if part is None else self._survey.text_of(part)
+        asked = "" if part is None else self._survey.text_of(part)
         given = FIXED_CODES.get(self._row.get("type", ""), ()) if isinstance(answers, int) else tuple(answers)
         return FormQuestion(
             self._name(title),
             kind,
             answers if isinstance(answers, int) else len(answers),
-            text=" ".join(filter(None, (self._text, text))),
+            text=" ".join(filter(None, (self._text, asked))),
             codes=given,
             labels=() if isinstance(answers, int) else tuple(answers.values()),
             conditions=self._conditions,

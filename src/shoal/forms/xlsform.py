@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -51,7 +51,10 @@ def read(path: Path) -> Form:
 
     with workbook(Path(path)) as book:
         survey, rows = _sheet(book, "survey"), _sheet(book, "choices", optional=True)
-    lists = _choices(rows)
+    lists: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        code = row.get("name") if row.get("name") is not None else row.get("value")
+        lists.setdefault(_text(row, "list_name") or _text(row, "list name"), {}).setdefault(str(code), row)
     around = list[tuple[str, str, bool]]()  # name and condition of each group around a row, and whether it is repeated
     questions, repeated, unlisted = list[FormQuestion](), list[str](), list[str]()
     made_of = {_text(row, "name"): _text(row, "calculation") for row in survey if _text(row, "type").lower() == "calculate"}
@@ -70,13 +73,11 @@ def read(path: Path) -> Form:
         taken.add(own)
         every, repeats = [*(text for _, text, _ in around), _text(row, "relevant")], any(again for _, _, again in around)
         conditions = [without_calculated(text, "XLSForm", made_of) for text in every if text]
-        questions_of_row = list(
-            _questions(own, what, kind_found, row, lists, tuple(read_condition(text, "XLSForm") for text in conditions))
-        )
-        questions += [replace(q, repeated=repeats, recorded=kind.lower() in RECORDED) for q in questions_of_row]
-        if any(q.cells for q in questions_of_row) and repeats:
+        made = list(_questions(own, what, kind_found, row, lists, tuple(read_condition(text, "XLSForm") for text in conditions)))
+        questions += [replace(q, repeated=repeats, recorded=kind.lower() in RECORDED) for q in made]
+        if any(q.cells for q in made) and repeats:
             repeated.append(own)
-        if what in ("closed", "several", "ranked") and questions_of_row[0].kind == "amount":
+        if what in ("closed", "several", "ranked") and made[0].kind == "amount":
             unlisted.append(own)
     if not survey:
         raise PolicyError("the XLSForm has no questions.", hint="XLSForms have the sheets survey and choices.")
@@ -84,15 +85,6 @@ def read(path: Path) -> Form:
     if unlisted:
         notes.append(f"choices that are not in the file, so that how many there are is not known: {', '.join(unlisted)}")
     return Form(tuple(questions), "XLSForm", notes=tuple(notes))
-
-
-def _choices(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:
-    """The choices of each list by their codes."""
-    lists: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        code = row.get("name") if row.get("name") is not None else row.get("value")
-        lists.setdefault(_text(row, "list_name") or _text(row, "list name"), {}).setdefault(str(code), row)
-    return lists
 
 
 def _questions(

@@ -185,11 +185,11 @@ class Generalize(StreamStep):
         return rule_from_json(data)
 
     def labels(self, texts: Sequence[str]) -> list[str]:
-        labels_of_level = self._rule.labels(self.column, texts, self.level)
-        lost = [text for text, label in zip(texts, labels_of_level, strict=True) if label is None]
+        made = self._rule.labels(self.column, texts, self.level)
+        lost = [text for text, label in zip(texts, made, strict=True) if label is None]
         if lost and self.on_gap == "error":
             raise gap_error(self.column, lost, None)
-        return [SUPPRESSED if label is None else label for label in labels_of_level]
+        return [SUPPRESSED if label is None else label for label in made]
 
     def label(self, text: str) -> str:
         return self.labels([text])[0]

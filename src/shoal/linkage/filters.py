@@ -146,13 +146,13 @@ class Settings:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Settings:
-        model = cls(
+        made = cls(
             tuple(map(str, body["tags"])), tuple(map(str, body["salts"])), str(body["key_check"]),
             int(body["length"]), int(body["weight"]), int(body["exchanged"]),
         )  # fmt: skip
-        if not model.tags or not model.salts or (model.length, model.weight) != (LENGTH, WEIGHT):
+        if not made.tags or not made.salts or (made.length, made.weight) != (LENGTH, WEIGHT):
             raise ValueError
-        return model
+        return made
 
 
 def encode_records(
@@ -200,11 +200,11 @@ def _by_date(records: Records, parts: Parts, date: str, place: int) -> list[tupl
     others = [part for name, parts_of in parts.items() if name != date for part in parts_of]
     if value is None or not others:
         return []
-    day_parts = date_parts(str(value))
+    words = date_parts(str(value))
     out = []
     for chosen in DATE_SALTS:
         (left,) = {0, 1, 2} - set(chosen)
-        out.append(("/".join(day_parts[i] for i in chosen).encode(), [*others, parts[date][left]]))
+        out.append(("/".join(words[i] for i in chosen).encode(), [*others, parts[date][left]]))
     return out
 
 

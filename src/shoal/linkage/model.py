@@ -182,9 +182,9 @@ def fit(patterns: NDArray[np.int8], counts: NDArray[np.float64], fields: Sequenc
         apart = counts - matched
         u = [_level_shares([float(apart[c].sum()) for c in chosen[p]], usual.u[p], 0.5 / seen) for p in range(len(fields))]
         prior = (float(matched.sum()) + 0.5) / (total + 1.0)
-        fitted = Model(tuple(fields), tuple(m), tuple(u), prior)
-        change = max(float(np.abs(a - b).max()) for a, b in zip(fitted.m, model.m, strict=True))
-        model = fitted
+        made = Model(tuple(fields), tuple(m), tuple(u), prior)
+        change = max(float(np.abs(a - b).max()) for a, b in zip(made.m, model.m, strict=True))
+        model = made
         if change < 1e-6:
             break
     return model

@@ -124,7 +124,7 @@ def records_of(columns: Mapping[str, Column], fields: Mapping[str, Field], *, mo
     ``month_first`` says how dates like 3/4/1980 are meant; without it, each column tells by its other dates.
     """
     values: dict[str, NDArray[np.object_]] = {}
-    fields_of_records: list[Field] = []
+    made: list[Field] = []
     changes: dict[str, Changes] = {}
     for column, field in fields.items():
         present, seen = _present(columns[column])
@@ -132,14 +132,14 @@ def records_of(columns: Mapping[str, Column], fields: Mapping[str, Field], *, mo
         if field.kind == "name":
             both = [(None, None) if text is None else spelling.whole_name(text) for text in present]
             for place, kind in enumerate(("given", "family")):
-                fields_of_records.append(Field(f"{column} ({kind})", kind))
-                values[fields_of_records[-1].name] = _array([pair[place] for pair in both])
+                made.append(Field(f"{column} ({kind})", kind))
+                values[made[-1].name] = _array([pair[place] for pair in both])
             seen.unreadable += sum(t is not None and p == (None, None) for t, p in zip(present, both, strict=True))
             continue
         normal = _spell(present, field, seen, month_first)
-        fields_of_records.append(field)
+        made.append(field)
         values[field.name] = _array(normal)
-    return Records(tuple(fields_of_records), values, changes)
+    return Records(tuple(made), values, changes)
 
 
 def _present(column: Column) -> tuple[list[str | None], Changes]:

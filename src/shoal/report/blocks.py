@@ -126,8 +126,8 @@ THRESHOLD = 5
 
 def shoal_figure(total: int, alone: int, *, out: int = 0, unit: str) -> Figure:
     """The members as a shoal: ``alone`` are one of a kind, ``out`` are left out."""
-    text = caption(total, 50, alone=alone > 0, out=out > 0, unit=unit)
-    return Figure(svg(fish(total, alone, out=out, fishes=50, unit=unit)), text, reachable=False)
+    words = caption(total, 50, alone=alone > 0, out=out > 0, unit=unit)
+    return Figure(svg(fish(total, alone, out=out, fishes=50, unit=unit)), words, reachable=False)
 
 
 def card(m: Figures) -> str:

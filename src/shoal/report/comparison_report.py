@@ -106,7 +106,7 @@ def _columns(c: Any) -> list[Block]:
         for x in c.columns
     ]
     heads = ("column", "", "values", "missing", "distance", "distance, original detail", "Hellinger")
-    note = (
+    words = (
         "Distance: share of the records that would have to change their value to give the original distribution, at the "
         "published detail; at the original detail with each group spread evenly over its values."
     )
@@ -114,7 +114,7 @@ def _columns(c: Any) -> list[Block]:
         Figure(svg(drawn), "How fine the published cells are, 100 % as before."),
         Table(heads, rows, right=range(2, 7)),
     ]
-    out.append(Words(note, small=True))
+    out.append(Words(words, small=True))
     if c.not_published:
         out.append(Words(f"Not published: {', '.join(c.not_published)}."))
     return out
@@ -135,7 +135,7 @@ def _losses(c: Any) -> list[Block]:
     if not rows:
         return []
     rows.append(("all columns", *(_number(c.overall[key]) for key, _ in LOSSES)))
-    out: list[Block] = [Table(("column", *(title for _, title in LOSSES)), rows, right=range(1, len(LOSSES) + 1))]
+    out: list[Block] = [Table(("column", *(words for _, words in LOSSES)), rows, right=range(1, len(LOSSES) + 1))]
     out.append(Words(f"ARX's loss (geometric mean over the columns): {_number(c.overall['arx_loss'])}.", small=True))
     for target, by in c.private.items():
         if by:
@@ -218,8 +218,8 @@ def _models(c: Any) -> list[Block]:
         for m in c.models
     ]
     heads = ("target", "model", "score", "best guess", "trained on original", "trained on release", "spread")
-    note = "All models are tested on rows of the original that they have not seen. Spread: of the difference between the folds."
-    return [Table(heads, rows, right=(3, 4, 5, 6)), Words(note, small=True)]
+    words = "All models are tested on rows of the original that they have not seen. Spread: of the difference between the folds."
+    return [Table(heads, rows, right=(3, 4, 5, 6)), Words(words, small=True)]
 
 
 def _analyses(c: Any) -> list[Block]:
@@ -247,8 +247,8 @@ def _classes(c: Any) -> list[Block]:
 def _frontier(c: Any) -> list[Block]:
     out: list[Block] = []
     if len(c.frontier) > 1:
-        note = f"The least loss found at each smallest group. {c.frontier_scope}"
-        out.append(Figure(svg(frontier([asdict(p) for p in c.frontier])), note))
+        words = f"The least loss found at each smallest group. {c.frontier_scope}"
+        out.append(Figure(svg(frontier([asdict(p) for p in c.frontier])), words))
     if c.classes.get("loss") is not None:
         here = f"This release: smallest class {c.classes['k']['after']:,}, loss {_number(c.classes['loss'])} by the same measure."
         out.append(Words(here))

@@ -87,12 +87,12 @@ def _known(m: EventsMeasured) -> list[Block]:
 
 
 def _grid(m: EventsMeasured) -> list[Block]:
-    records = [k.records for k in m.curve]
+    asked = [k.records for k in m.curve]
     rows = []
     for g in m.grid:
         by = {k.records: percent(k.unique.value) for k in g.curve}
-        rows.append((g.name, f"{g.points:,}", *(by.get(s, "") for s in records)))
-    table = Table(("granularity", "points", *(f"{s} known" for s in records)), rows, right=range(1, len(records) + 2))
+        rows.append((g.name, f"{g.points:,}", *(by.get(s, "") for s in asked)))
+    table = Table(("granularity", "points", *(f"{s} known" for s in asked)), rows, right=range(1, len(asked) + 2))
     return [Figure(svg(curves(m)), "People alone, in percent, against the number of records that are known of them."), table]
 
 

@@ -67,8 +67,8 @@ def _tables(body: LinkedCertificate) -> list[Block]:
         lost = t.records_in - t.records - t.orphans - t.unnamed
         rows.append((t.name, t.key, *(number(n) for n in (t.records_in, t.records, lost, t.orphans, t.unnamed))))
     heads = ["table", "key (fresh pseudonym)", "rows that came", "published", "of people left out", "orphans", "without a key"]
-    note = "The same person has the same pseudonym in every table. Its key was drawn for this release and is kept nowhere."
-    return [Table(heads, rows, right=(2, 3, 4, 5, 6)), Words(note, small=True), *_states(body)]
+    words = "The same person has the same pseudonym in every table. Its key was drawn for this release and is kept nowhere."
+    return [Table(heads, rows, right=(2, 3, 4, 5, 6)), Words(words, small=True), *_states(body)]
 
 
 def _states(body: LinkedCertificate) -> list[Block]:
@@ -119,5 +119,5 @@ def _recipient(body: LinkedCertificate) -> list[Block]:
 
 
 def _check(body: LinkedCertificate) -> list[Block]:
-    note = "Every number of people and every attack on this page is counted again from the files, offline, by:"
-    return [Words(note, code="shoal verify FOLDER"), file_table(body.files)]
+    words = "Every number of people and every attack on this page is counted again from the files, offline, by:"
+    return [Words(words, code="shoal verify FOLDER"), file_table(body.files)]

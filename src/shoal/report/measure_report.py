@@ -68,8 +68,8 @@ def _unit(m: Figures) -> str:
 def _groups(m: Figures) -> list[Block]:
     out: list[Block] = []
     if m.crowds.members.sum():
-        note = f"Hatched: groups smaller than {THRESHOLD}. Bars of fewer than {THRESHOLD} {_unit(m)} are joined with the next."
-        out.append(Figure(svg(group_sizes(m)), note))
+        words = f"Hatched: groups smaller than {THRESHOLD}. Bars of fewer than {THRESHOLD} {_unit(m)} are joined with the next."
+        out.append(Figure(svg(group_sizes(m)), words))
     s = m.class_sizes
     cells = (f"{s.sets:,}", f"{s.min:,}", written(s.q1), written(s.median), written(s.mean, 4), written(s.q3), f"{s.max:,}")
     heads = ("groups", "smallest", "quartile 1", "median", "mean", "quartile 3", "largest")
@@ -108,8 +108,8 @@ def _risks(m: Figures) -> list[Block]:
         named = ("entropy, bits", "combinations worth (ANVC)", "risk by entropy (RR)", "degree of anonymity", "κ, nats")
         cells = [written(e["entropy_bits"], 4), written(e["anvc"], 4), written(e["rr"], 3), written(e["degree"], 3)]
         out.append(Table(named, [(*cells, "" if e["kappa"] is None else written(e["kappa"], 4))], right=range(5)))
-        note = "Degree of anonymity: the share of the doubt about who a record is of that the columns leave. RR understates."
-        out.append(Words(note, small=True))
+        words = "Degree of anonymity: the share of the doubt about who a record is of that the columns leave. RR understates."
+        out.append(Words(words, small=True))
     if m.sample and m.sample.get("value") is not None:
         low, high = m.sample["low"], m.sample["high"]
         out.append(
@@ -156,8 +156,8 @@ def _missing(m: Figures) -> list[Block]:
     if not m.missing["members_with_missing"]:
         return []
     rows: list[Sequence[str]] = []
-    rules = {"own": "a value of its own (strict)", "wildcard": "matches every value", "drop": "rows left out"}
-    for rule, sentence in rules.items():
+    words = {"own": "a value of its own (strict)", "wildcard": "matches every value", "drop": "rows left out"}
+    for rule, sentence in words.items():
         counted = m.missing[rule]
         rows.append((sentence, counted["note"] if counted["k"] is None else f"{counted['k']:,}", f"{counted['unique'] or 0:,}"))
     return [Table(("a missing value is", "k", "one of a kind"), rows, right=(1, 2))]

@@ -207,8 +207,8 @@ def two_values_curve(
     from shoal.prediction import bivariate_normal, singletons
 
     if factors is None:
-        rectangles = math.prod(18 * spread / width for spread, width in zip(spreads, widths, strict=True))
-        least = max(0.25, math.sqrt(rectangles / DRAWN_CELLS))
+        asked = math.prod(18 * spread / width for spread, width in zip(spreads, widths, strict=True))
+        least = max(0.25, math.sqrt(asked / DRAWN_CELLS))
         factors = np.geomspace(least, max(2.0, 2 * least), 16).tolist()
 
     def line(name: str, grows: tuple[bool, bool]) -> Line:

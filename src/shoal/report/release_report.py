@@ -135,8 +135,8 @@ def _points(body: Certificate) -> list[Point]:
     attacks = [a.name for a in body.attacks if a.verdict in ("broken", "warning")]
     missed = [a.name for a in body.attacks if a.verdict == "not run"]
     guessed = [c.name for c in body.columns if c.why.startswith("guessed")]
-    labels = {"kind": "kind of release", "run_by": "who ran it", "approved_by": "who approved it", "review": "review date"}
-    unsaid = [labels.get(n, n) for n, value in plain(body.release).items() if value == NOT_STATED]
+    words = {"kind": "kind of release", "run_by": "who ran it", "approved_by": "who approved it", "review": "review date"}
+    unsaid = [words.get(n, n) for n, value in plain(body.release).items() if value == NOT_STATED]
     points = [
         Point("attacks", "Attacks with a warning", attacks),
         Point("attacks", "Attacks that were not run", missed),
@@ -161,8 +161,8 @@ def _requirements(body: Certificate) -> list[Block]:
     out: list[Block] = [requirement_table(rows), *_missing(body)]
     preset = body.threshold.preset
     if preset:
-        source = f"Preset {preset.name}: {preset.rule}. Source: {preset.source}, {preset.date} ({preset.read}). "
-        out.append(Words((source + preset.note).strip(), small=True))
+        words = f"Preset {preset.name}: {preset.rule}. Source: {preset.source}, {preset.date} ({preset.read}). "
+        out.append(Words((words + preset.note).strip(), small=True))
     return out
 
 
@@ -178,21 +178,21 @@ def _missing(body: Certificate) -> list[Block]:
     counted = plain(body.missing.k)
     if len(set(counted.values())) < 2:
         return []
-    rules = {"own": "a value of their own (the strict rule, used here)", "wildcard": "like any value", "drop": "left out"}
-    sentence = "; ".join(f"{rules.get(name, name)}: {number(k)}" for name, k in counted.items())
+    words = {"own": "a value of their own (the strict rule, used here)", "wildcard": "like any value", "drop": "left out"}
+    sentence = "; ".join(f"{words.get(name, name)}: {number(k)}" for name, k in counted.items())
     of = "" if body.format == FORMAT_1 or not body.unit.column or body.data.unit else " of records"
     return [Words(f"k{of}, if missing values are {sentence}.", small=True)]
 
 
 def _histogram(body: Certificate) -> list[Block]:
     """Before and after in one chart."""
-    smallest_class = body.threshold.smallest_class
-    k = smallest_class if smallest_class > 1 else body.k
+    asked = body.threshold.smallest_class
+    k = asked if asked > 1 else body.k
     before = _members(body.before.sizes)
     after = _members(body.counted.sizes)
     drawn = class_sizes(after, k, before=before, title="Class sizes before and after", unit=_people(body))
-    note = f"Outlined: before, {_under(before, k)} Filled: after, {_under(after, k)}"
-    return [Figure(svg(drawn), note, reachable=False)]
+    words = f"Outlined: before, {_under(before, k)} Filled: after, {_under(after, k)}"
+    return [Figure(svg(drawn), words, reachable=False)]
 
 
 def _members(sizes: Mapping[str, int]) -> dict[int, int]:
@@ -209,11 +209,11 @@ def _frontier(body: Certificate) -> list[Block]:
     points = body.utility.frontier
     if len(points) < 2:
         return [Words(NOT_SEARCHED, code="shoal compare ORIGINAL FOLDER")]
-    title = title_in(
+    words = title_in(
         "shoal 0.3.0" if body.format == FORMAT_1 else body.tool,
         "Each dot is the least loss found for that smallest group at the allowed suppression.",
     )
-    return [Figure(svg(frontier(plain(points), asked=body.threshold.smallest_class)), title, reachable=False)]
+    return [Figure(svg(frontier(plain(points), asked=body.threshold.smallest_class)), words, reachable=False)]
 
 
 def _columns(body: Certificate) -> list[Block]:
@@ -296,8 +296,8 @@ def recipient_table(release: Purpose, *more: tuple[str, str]) -> list[Block]:
 
 def check_blocks(body: Certificate | EventCertificate) -> list[Block]:
     """What can be counted again, how, and the files with their hashes."""
-    note = "Everything on this page that can be counted from the data is counted again, offline, by:"
-    return [Words(body.proof.sentence), Words(note, code=body.verify), file_table(body.files)]
+    words = "Everything on this page that can be counted from the data is counted again, offline, by:"
+    return [Words(body.proof.sentence), Words(words, code=body.verify), file_table(body.files)]
 
 
 def file_table(files: Sequence[FileEntry]) -> Table:
@@ -363,7 +363,7 @@ def _leaving(made: Certificate) -> list[tuple[str, str]]:
     by_treatment: dict[str, list[str]] = {}
     for c in made.columns:
         by_treatment.setdefault(c.treatment.partition(" ")[0] if c.level is not None else c.treatment, []).append(c.name)
-    rows = [(label[:1].upper() + label[1:], _names(columns)) for label, columns in by_treatment.items()]
+    rows = [(words[:1].upper() + words[1:], _names(columns)) for words, columns in by_treatment.items()]
     lost = f"{number(made.utility.loss)}, measured by {made.utility.optimize}; 0 is nothing"
     return [("Records", f"{made.after.records:,} of {made.input.records:,}"), *rows, ("Information lost", lost)]
 
@@ -371,16 +371,16 @@ def _leaving(made: Certificate) -> list[tuple[str, str]]:
 def _to_whom(release: Purpose) -> list[tuple[str, str]]:
     stated = [("Recipient", release.recipient), ("Purpose", release.purpose), ("Kind of release", release.kind)]
     rows = [*stated, *_answering(release)]
-    missing = ", ".join(name for name, statement in rows if statement == NOT_STATED)
+    missing = ", ".join(name for name, words in rows if words == NOT_STATED)
     return [row for row in rows if row[1] != NOT_STATED] + ([("Not stated", missing.lower())] if missing else [])
 
 
 def _deciders(made: Certificate) -> str:
     """Whose decisions the roles of the columns are."""
-    labels = {"found": "Roles found by Shoal and not changed", "by hand": "Roles decided by hand", None: "Roles"}
+    words = {"found": "Roles found by Shoal and not changed", "by hand": "Roles decided by hand", None: "Roles"}
     groups: dict[str, list[str]] = {}
     for c in made.columns:
-        groups.setdefault(labels.get(c.decided, f"Columns that no role names ({c.decided})"), []).append(c.name)
+        groups.setdefault(words.get(c.decided, f"Columns that no role names ({c.decided})"), []).append(c.name)
     return " ".join(f"{who}: {_names(columns)}." for who, columns in groups.items())
 
 

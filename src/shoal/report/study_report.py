@@ -116,8 +116,8 @@ def _lattice(s: Any) -> list[Block]:
     grid = s.lattice
     if grid is None:
         return []
-    note = f"{len(grid.counted):,} sets of at most {grid.up_to} columns were counted; where one identifies, larger ones do too."
-    out: list[Block] = [Words(note)]
+    asked = f"{len(grid.counted):,} sets of at most {grid.up_to} columns were counted; where one identifies, larger ones do too."
+    out: list[Block] = [Words(asked)]
     for title, sets in (
         (f"smallest sets that single out {percent(grid.alpha)} or more", grid.identifying),
         (f"largest sets whose groups hold at least {grid.k:,}", grid.safe),
@@ -152,16 +152,16 @@ def _kappa_plot(s: Any, x: Any) -> list[Block]:
     if len(points) < 3:
         return []
     lines = [Line("subpopulations", points, dots=True)]
-    note = f"Each dot is a subpopulation: how unlikely it is that {s.group_size:,} of its people are all different."
+    words = f"Each dot is a subpopulation: how unlikely it is that {s.group_size:,} of its people are all different."
     if x.regression is not None:
         r = x.regression
         low, high = min(p[0] for p in points), max(p[0] for p in points)
         fitted = [(low, max(0.0, -(r.intercept + r.slope * low))), (high, max(0.0, -(r.intercept + r.slope * high)))]
         lines.append(Line("regression", fitted))
         slope = f"{'+' if r.slope >= 0 else '−'} {written(abs(r.slope), 4)}"
-        note += f" log uniqueness = {written(r.intercept, 4)} {slope} κ; R² {r.r2:.3f}."
+        words += f" log uniqueness = {written(r.intercept, 4)} {slope} κ; R² {r.r2:.3f}."
     drawn = curve(lines, x="κ", y=f"−log(chance that {s.group_size:,} are all unique)", title="Uniqueness against κ")
-    return [Figure(svg(drawn), note)]
+    return [Figure(svg(drawn), words)]
 
 
 def _alone_plots(s: Any, x: Any) -> list[Block]:
@@ -172,8 +172,8 @@ def _alone_plots(s: Any, x: Any) -> list[Block]:
     for name, key in (("expected", "alone"), ("variance", "alone_variance")):
         line = Line("subpopulations", [(g.kappa, getattr(g, key)) for g in x.groups], dots=True)
         label = f"unique of {s.group_size:,} people, {name}"
-        note = f"Each dot is a subpopulation: how many of {s.group_size:,} of its people are one of a kind among them, {name}."
-        out.append(Figure(svg(curve([line], x="κ", y=label, title=f"Unique people against κ, {name}")), note))
+        words = f"Each dot is a subpopulation: how many of {s.group_size:,} of its people are one of a kind among them, {name}."
+        out.append(Figure(svg(curve([line], x="κ", y=label, title=f"Unique people against κ, {name}")), words))
     return out
 
 
@@ -188,8 +188,8 @@ def _by_group_size(s: Any, x: Any) -> list[Block]:
     y, title = "chance that all are unique, %", "Uniqueness by group size"
     drawn = curve(lines, x="people in the group", y=y, title=title, here=here)
     rows = [(f"{n:,}", *(percent(chances[n]) for chances in chances_of.values())) for n in x.evenly]
-    note = "The subpopulations of the lowest and the highest κ, and all combinations equally likely."
-    return [Figure(svg(drawn), note), Table(("people", *chances_of), rows, right=range(len(chances_of) + 1))]
+    words = "The subpopulations of the lowest and the highest κ, and all combinations equally likely."
+    return [Figure(svg(drawn), words), Table(("people", *chances_of), rows, right=range(len(chances_of) + 1))]
 
 
 def _predicted_blocks(x: Any) -> list[Block]:
@@ -202,12 +202,12 @@ def _predicted_blocks(x: Any) -> list[Block]:
         Line("observed, alone", [(float(g.members), 100 * g.observed[0]) for g in groups], dots=True),
     ]
     drawn = curve(lines, x="members of the subpopulation", y="one of a kind, %", title="Predicted against observed")
-    note = "The line is what drawing as many people from the whole table would give; dots are the subpopulations."
+    words = "The line is what drawing as many people from the whole table would give; dots are the subpopulations."
     rows = [
         (f"groups of {j}", percent(_mean(groups, "observed", i)), percent(_mean(groups, "predicted", i)))
         for i, j in enumerate((1, 2, 3))
     ]
-    return [Figure(svg(drawn), note), Table(("members in", "observed", "predicted"), rows, right=(1, 2))]
+    return [Figure(svg(drawn), words), Table(("members in", "observed", "predicted"), rows, right=(1, 2))]
 
 
 def _mean(groups: Sequence[Any], what: str, i: int) -> float:

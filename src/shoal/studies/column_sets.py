@@ -93,11 +93,11 @@ def by_group_size(known: Distribution, group_size: int) -> dict[int, float]:
     >>> {n: round(chance, 3) for n, chance in by_group_size(Distribution.uniform(4), 3).items()}
     {2: 0.75, 3: 0.375, 4: 0.094, 5: 0.0, 6: 0.0}
     """
-    sizes = {group_size, *np.rint(np.linspace(2, 2 * group_size, POINTS)).astype(int).tolist()}
+    asked = {group_size, *np.rint(np.linspace(2, 2 * group_size, POINTS)).astype(int).tolist()}
     if known.occupied <= FEW_CELLS and group_size <= FEW_PEOPLE:
         chances = recursion(known, 2 * group_size)  # all sizes in one pass
-        return {n: float(chances[n]) for n in sorted(sizes)}
-    return {n: float(uniqueness(known, n).value) for n in sorted(sizes)}
+        return {n: float(chances[n]) for n in sorted(asked)}
+    return {n: float(uniqueness(known, n).value) for n in sorted(asked)}
 
 
 EXACTLY = tuple(range(1, 11))
@@ -122,9 +122,16 @@ def study_table(
     progress: Progress,
 ) -> Study:
     """Compute the study that :func:`shoal.study` documents, for an opened table."""
-    wanted = [_check_columns(source, s) for s in sets]
+    asked = [_check_columns(source, s) for s in sets]
     pool = quasi or (source.schema.quasi if up_to is not None else ())
-    _check_sizes(len(wanted), bool(pool), group_size, up_to)
+    if not asked and not pool:
+        raise UsageError("no set of columns is named.", hint="Name sets of columns (--sets FILE), or --quasi a,b,c --up-to 3.")
+    if len(asked) > MOST_SETS:
+        raise UsageError(f"{len(asked):,} sets are too many for one study.", hint=f"Name at most {MOST_SETS:,}.")
+    if group_size < 2:
+        raise UsageError(f"a group has at least 2 people; found {group_size}.", hint="For example 10.")
+    if up_to is not None and up_to < 1:
+        raise UsageError(f"a set holds at least 1 column; found {up_to}.", hint="For example --up-to 3.")
     if by is not None:
         source.schema.require(by, what="subpopulation")
     person = unit or source.schema.unit
@@ -133,16 +140,16 @@ def study_table(
     if count is not None:
         if person is not None:
             raise UsageError("counts cannot be used together with a unit.", hint="Name one of them.")
-        check_counts(source, count, [*(c for s in wanted for c in s), *pool, *([by] if by else [])])
+        check_counts(source, count, [*(c for s in asked for c in s), *pool, *([by] if by else [])])
     progress(0.05, "counting")
-    counted = _count_sets(source, [s if by is None or by in s else (*s, by) for s in wanted], person, count, progress)
-    values = _columns(source, list(dict.fromkeys(c for s in wanted for c in s)), person, count)
+    counted = _count_sets(source, [s if by is None or by in s else (*s, by) for s in asked], person, count, progress)
+    values = _columns(source, list(dict.fromkeys(c for s in asked for c in s)), person, count)
     if by is not None:
-        values = _inside(values, wanted, counted, by)
+        values = _inside(values, asked, counted, by)
     texts = _names(source, by, count) if by is not None else {}
     results = []
-    for i, (columns, counts) in enumerate(zip(wanted, counted, strict=True)):
-        progress(0.5 + 0.4 * i / len(wanted), "studying")
+    for i, (columns, counts) in enumerate(zip(asked, counted, strict=True)):
+        progress(0.5 + 0.4 * i / len(asked), "studying")
         results.append(_study(columns, counts, by, values, group_size, texts))
     lattice = None
     if pool:
@@ -153,17 +160,6 @@ def study_table(
     if nested:
         notes.append(f"Values of {', '.join(nested)} belong to one {by} each: inside a subpopulation only its own count.")
     return Study(source.name, by, group_size, tuple(results), tuple(values.values()), lattice, tuple(notes))
-
-
-def _check_sizes(n_sets: int, has_pool: bool, group_size: int, up_to: int | None) -> None:
-    if not n_sets and not has_pool:
-        raise UsageError("no set of columns is named.", hint="Name sets of columns (--sets FILE), or --quasi a,b,c --up-to 3.")
-    if n_sets > MOST_SETS:
-        raise UsageError(f"{n_sets:,} sets are too many for one study.", hint=f"Name at most {MOST_SETS:,}.")
-    if group_size < 2:
-        raise UsageError(f"a group has at least 2 people; found {group_size}.", hint="For example 10.")
-    if up_to is not None and up_to < 1:
-        raise UsageError(f"a set holds at least 1 column; found {up_to}.", hint="For example --up-to 3.")
 
 
 def _check_columns(table: Table, columns: tuple[str, ...]) -> tuple[str, ...]:
@@ -242,7 +238,7 @@ def _study(
     grouping = group_codes(own, n_rows=counts.n_classes)
     sizes = sum_by(grouping.ids, counts.sizes, grouping.n)
     entropy = bits(sizes)
-    results: dict[str, Any] = {
+    made: dict[str, Any] = {
         "columns": columns,
         "members": int(sizes.sum()),
         "sizes": size_table(sizes),
@@ -255,7 +251,7 @@ def _study(
         "histogram": _histogram(sizes),
     }
     if by is None:
-        return SetResult(**results)
+        return SetResult(**made)
     inside = _Inside.of(counts, columns, by, values)
     groups = _groups(counts, by, inside, group_size, texts)
     typical = sorted(cells for _, cells in groups)[len(groups) // 2] if inside.nested else inner_cells
@@ -264,7 +260,7 @@ def _study(
     members = np.array([g.members for g in groups_found], np.float64)
     medians = np.array([g.sizes.median for g in groups_found], np.float64)
     return SetResult(
-        **results,
+        **made,
         nested=inside.nested,
         groups=tuple(groups_found),
         pearson=pearson(members, medians),

@@ -79,17 +79,17 @@ def _from_data(item: Item, data: Path | None) -> float | None:
     """The number of a public table: rows that are unique, a standard deviation in a unit, the exponent of Zipf's law."""
     if data is None:
         return None
-    path, arguments = data / item["file"], item["arguments"]
+    path, words = data / item["file"], item["arguments"]
     if not path.is_file():
         raise UnreadableError(
             f"'{item['file']}' is not in the folder of --data.", hint="docs/sources.md lists the tables needed."
         )
     if item["call"] == "uniques":
-        return float((open_table(path).count(tuple(arguments)).sizes == 1).sum())
+        return float((open_table(path).count(tuple(words)).sizes == 1).sum())
     with path.open(encoding="utf-8", newline="") as source:
         rows = list(csv.DictReader(source, skipinitialspace=True))
     if item["call"] == "spread":
-        return float(statistics.stdev(float(row[arguments[0]]) * float(arguments[1]) for row in rows))
+        return float(statistics.stdev(float(row[words[0]]) * float(words[1]) for row in rows))
     return float(
-        prediction.fit_zipf([int(r["daily_boardings"]) for r in rows if r["year"] == arguments[0]], method="least-squares").c
+        prediction.fit_zipf([int(r["daily_boardings"]) for r in rows if r["year"] == words[0]], method="least-squares").c
     )

@@ -46,9 +46,9 @@ def create_users_router(people: People) -> APIRouter:
     @posts(router, "/users")
     def add(request: Request, fields: Fields) -> Response:
         """A new user; the first password is shown on this page and nowhere else."""
-        password, beside = invented(), fields.get("beside", "") or None
-        user = people.users.add(fields.get("name", ""), fields.get("role", ""), password, beside=beside)
-        return _list_page(request, people, user, password)
+        made, beside = invented(), fields.get("beside", "") or None
+        user = people.users.add(fields.get("name", ""), fields.get("role", ""), made, beside=beside)
+        return _list_page(request, people, user, made)
 
     @posts(router, "/users/{name}/role")
     def role(request: Request, fields: Fields, name: str) -> str:

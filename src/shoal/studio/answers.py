@@ -88,8 +88,8 @@ class Answers:
         rules = {c: replace(r, hierarchy=None) if is_guessed(r.hierarchy) else r for c, r in policy.quasi.items()}
         short = replace(policy, quasi=rules)
         with self._lock:
-            question = self._question(kept, "improve", _digest(short.to_json()), short, improved.guessed)
-            known = self._known.get(_key(question))
+            asked = self._question(kept, "improve", _digest(short.to_json()), short, improved.guessed)
+            known = self._known.get(_key(asked))
         if known is None or not known.done() or known.exception() is not None:
             return None
         same = all(r is rules[c] or known.result().get(c) == r.hierarchy for c, r in policy.quasi.items())
@@ -99,8 +99,8 @@ class Answers:
         """A table of a database, written to a file as it is now; not kept open."""
         key = secrets.token_hex(8)
         try:
-            question = Question(0, key, source, "rows", work=copied, given=(str(target), limit))
-            self._counters.ask(question).result(WHILE_COPYING)
+            asked = Question(0, key, source, "rows", work=copied, given=(str(target), limit))
+            self._counters.ask(asked).result(WHILE_COPYING)
         except NotYet:
             raise DataError("the database did not give the table in time.", hint="Ask for a smaller table, or a view.") from None
         finally:

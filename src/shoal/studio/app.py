@@ -161,8 +161,8 @@ class Compressed:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         http = scope["type"] == "http"
-        site = dict(scope["headers"]).get(b"sec-fetch-site", b"") if http else b""
-        fit = http and (site in (b"same-origin", b"none") or scope["path"].startswith("/static/") or scope["path"] == "/me")
+        asked = dict(scope["headers"]).get(b"sec-fetch-site", b"") if http else b""
+        fit = http and (asked in (b"same-origin", b"none") or scope["path"].startswith("/static/") or scope["path"] == "/me")
         await (self._smaller if fit else self._app)(scope, receive, send)
 
 

@@ -130,8 +130,8 @@ def _group(studio: Studio, at: Here, name: str, kind: str, fields: Mapping[str, 
             raise UsageError("this group does not exist.", hint="Choose one of those shown.")
         return "a group taken apart", rule_of(apart(now, names[int(place)]))
     chosen = [v for i, v in enumerate(values) if f"v.{i}" in fields]
-    grouped = together(now, chosen, fields.get("name", ""))
-    return f"{len(chosen)} values put together", rule_of(grouped)
+    made = together(now, chosen, fields.get("name", ""))
+    return f"{len(chosen)} values put together", rule_of(made)
 
 
 def _numbers(text: str) -> list[float | int]:

@@ -74,14 +74,14 @@ class Kept:
             return self.forget(asked.table_id)
         if asked.kind == "warm":
             return warm(asked.key)
-        table, cached = self._opened(asked)
+        table, made = self._opened(asked)
         key = (asked.kind, asked.key)
-        if key not in cached:
-            cached[key] = MAKERS[asked.kind](table, asked.policy)
-        cached.move_to_end(key)
-        while len(cached) > COUNTED:
-            cached.popitem(last=False)
-        return None if asked.work is None else drawn(asked.work(cached[key], *asked.given))
+        if key not in made:
+            made[key] = MAKERS[asked.kind](table, asked.policy)
+        made.move_to_end(key)
+        while len(made) > COUNTED:
+            made.popitem(last=False)
+        return None if asked.work is None else drawn(asked.work(made[key], *asked.given))
 
     def _opened(self, asked: Question) -> tuple[Table, OrderedDict[tuple[str, str], Any]]:
         if asked.table_id in self._tables and self._read[asked.table_id] != asked.read:
@@ -128,13 +128,13 @@ def serve(questions: BinaryIO, answers: BinaryIO) -> None:
     kept = Kept()
     while True:
         try:
-            question: Question = pickle.load(questions)  # noqa: S301 - from the server that started us
+            asked: Question = pickle.load(questions)  # noqa: S301 - from the server that started us
         except EOFError:
             return
         try:
-            reply = (question.number, True, kept.answer(question))
+            reply = (asked.number, True, kept.answer(asked))
         except BaseException as error:
-            reply = (question.number, False, _tell(error, question.source))
+            reply = (asked.number, False, _tell(error, asked.source))
         pickle.dump(reply, answers, protocol=pickle.HIGHEST_PROTOCOL)
         answers.flush()
 
@@ -203,7 +203,7 @@ def offered(hint: str) -> list[tuple[str, str, str]]:
     ('totals', 'keep', 'Read them as records')
     """
     choices = [(a or c, b or d) for a, b, c, d in re.findall(r'--read (?:"(\w+)=([^"]+)"|(\w+)=([\w-]+))', hint)]
-    return [(name, value, answer) for name, value in choices if (answer := answer_of(name, value))]
+    return [(name, value, words) for name, value in choices if (words := answer_of(name, value))]
 
 
 def main() -> None:
@@ -215,7 +215,7 @@ def main() -> None:
 
 def warm(what: str) -> None:
     """Load what the first table needs, while somebody still looks for it: the walk of a page over a table as people bring it."""
-    policy = Policy.of(
+    asked = Policy.of(
         quasi=["date_of_birth", "sex"], sensitive=["diagnosis"], insensitive=["postcode"], k=3, allow={"suppress": 1}
     )
     with suppress(Exception), TemporaryDirectory(prefix="shoal-studio-") as folder:
@@ -225,10 +225,10 @@ def warm(what: str) -> None:
         with shoal.open(source) as table:
             if what == "measure":
                 first_look(table)
-                drawn(measured.shown(_measure(table, policy), 3))
+                drawn(measured.shown(_measure(table, asked), 3))
                 return
-            understood.shown(_measure(table, policy), {}, 3, 5)
-            tried = _improvement(table, policy)
+            understood.shown(_measure(table, asked), {}, 3, 5)
+            tried = _improvement(table, asked)
             improved.shown(tried, {"date_of_birth": 4, "sex": 0})
             improved.more(tried, {"date_of_birth": 4, "sex": 0}, "sex")
     gc.freeze()  # what is loaded now stays: looking through it for garbage took 0.15 s in the middle of an answer
@@ -300,8 +300,8 @@ class Counter:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            command = [sys.executable, "-m", "shoal.studio.counting"]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ))
+            words = [sys.executable, "-m", "shoal.studio.counting"]
+            self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ))
             threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
         return self._process
 

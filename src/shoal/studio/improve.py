@@ -117,10 +117,10 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
             whole = False
     plans, least = named_plans(at, job), policy_changes.least_plan(at, job)
     if least is not None and least["taken"] and not least["levels"]:
-        number = len(at.policy.requirements) + 1
+        asked = len(at.policy.requirements) + 1
         gone, share = least["suppressed"], least["suppressed"] / least["records"]
         content |= {
-            "tried": {"met": True, "suppressed": gone}, "met_count": (number, number), "verdicts": [],
+            "tried": {"met": True, "suppressed": gone}, "met_count": (asked, asked), "verdicts": [],
             "said": (f"Everyone hides among at least {least['reached']:,}.", improved.left_out_words(gone)),
             "cells": improved.cells(at.policy, (least["reached"], True), (least["loss"], None, True), (share, gone, True)),
         }  # fmt: skip
@@ -177,11 +177,11 @@ def named_plans(at: Here, job: Job) -> list[dict[str, Any]]:
 
 def _attacks(studio: Studio, at: Here) -> dict[str, Any] | None:
     """What the attacks on a release of exactly this policy found, its sign-off put aside; None where none is written."""
-    for release in studio.workspace.releases.of_table(at.kept.id):
-        if is_release_of(release, at.policy):
-            verdicts = [a["verdict"] for a in release.told["attacks"]]
+    for made in studio.workspace.releases.of_table(at.kept.id):
+        if is_release_of(made, at.policy):
+            verdicts = [a["verdict"] for a in made.told["attacks"]]
             hold, read, broken = (verdicts.count(v) for v in ("holds", "warning", "broken"))
-            return {"release": release.id, "tried": hold + read + broken, "hold": hold, "read": read, "broken": broken}
+            return {"release": made.id, "tried": hold + read + broken, "hold": hold, "read": read, "broken": broken}
     return None
 
 

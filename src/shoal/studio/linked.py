@@ -74,8 +74,8 @@ def linked_page(request: Request, studio: Studio, fields: Fields) -> Response:
         content["members"] = members = members_of(studio, fields)
         if len(members) > 1 and all(m.key >= 0 and not m.undecided for m in members):
             content["people"] = person = person_of(members, fields)
-            policy = document(members, fields, {m.name: str(studio.workspace.tables.path(m.at.kept)) for m in members})
-            content["found"] = studio.answers.table(person.at.kept, person.at.policy, measured.together, policy)
+            asked = document(members, fields, {m.name: str(studio.workspace.tables.path(m.at.kept)) for m in members})
+            content["found"] = studio.answers.table(person.at.kept, person.at.policy, measured.together, asked)
     except StillCounting:
         content["counting"] = True
     except ShoalError as error:
@@ -129,19 +129,19 @@ def person_of(members: list[Member], fields: Mapping[str, str]) -> Member:
 
 def document(members: list[Member], fields: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Any]:
     """The policy of the set: roles as each table's own policy has them, without levels; checked. ``names`` are the sources."""
-    values, person = {**DEFAULTS, **fields}, person_of(members, fields)
-    policy = {
+    asked, person = {**DEFAULTS, **fields}, person_of(members, fields)
+    made = {
         "tables": {m.name: {"table": names[m.name], **_roles(m)} for m in members},
         "links": {f"{m.name}.{m.column}": f"{person.name}.{person.column}" for m in members if m is not person},
-        "require": {"k": whole(values["k"]), **({"known": whole(values["known"])} if values["known"] else {})},
+        "require": {"k": whole(asked["k"]), **({"known": whole(asked["known"])} if asked["known"] else {})},
         "allow": {
-            "suppress": float(f"{finite(values['suppress']) / 100:.6g}"),
-            "orphans": "drop" if values["orphans"] else "refuse",
+            "suppress": float(f"{finite(asked['suppress']) / 100:.6g}"),
+            "orphans": "drop" if asked["orphans"] else "refuse",
         },
         **{name: value for name, value in person.at.policy.about.items() if value and name != "approved_by"},
     }
-    LinkedPolicy.of(policy)
-    return policy
+    LinkedPolicy.of(made)
+    return made
 
 
 def _roles(member: Member) -> dict[str, Any]:

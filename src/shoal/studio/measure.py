@@ -162,10 +162,10 @@ def _tell(studio: Studio, at: Here, m: dict[str, Any]) -> None:
 
 def _why(request: Request, studio: Studio, at: Here) -> dict[str, Any] | None:
     """The explanation of a number, as the command line gives it."""
-    explained = EXPLAINED.get(request.query_params.get("why", ""))
-    if explained is None or not at.policy.quasi:
+    asked = EXPLAINED.get(request.query_params.get("why", ""))
+    if asked is None or not at.policy.quasi:
         return None
-    return {"title": "Why this number?", "lines": studio.answers.measured(at.kept, at.policy, measured.why, explained)}
+    return {"title": "Why this number?", "lines": studio.answers.measured(at.kept, at.policy, measured.why, asked)}
 
 
 ASKED = ("a", "b", "c", "order", "example")
@@ -179,9 +179,9 @@ def create_understand_router(studio: Studio) -> APIRouter:
         at = here(studio, table_id)
         if not at.policy.quasi:
             return table_page(request, studio, at, "understand", m=None)
-        chosen = {name: value for name, value in request.query_params.items() if name in ASKED and len(value) <= 400}
+        asked = {name: value for name, value in request.query_params.items() if name in ASKED and len(value) <= 400}
         k, least = max(at.policy.smallest_class, 2), at.policy.cells.minimum
-        figures = studio.answers.measured(at.kept, at.policy, understood.shown, chosen, k, least)
+        figures = studio.answers.measured(at.kept, at.policy, understood.shown, asked, k, least)
         return table_page(request, studio, at, "understand", unit=at.policy.unit, **figures)
 
     return router
@@ -197,9 +197,9 @@ def create_events_router(studio: Studio) -> APIRouter:
     @router.get("/t/{table_id}/events")
     def events(request: Request, table_id: str) -> Response:
         at = here(studio, table_id)
-        columns = {name: request.query_params.get(name) for name in ("time", "place")}
-        chosen = {name: at.column(number) if number else "" for name, number in columns.items()}
-        if columns["time"] is None and columns["place"] is None:
+        asked = {name: request.query_params.get(name) for name in ("time", "place")}
+        chosen = {name: at.column(number) if number else "" for name, number in asked.items()}
+        if asked["time"] is None and asked["place"] is None:
             chosen["time"] = guessed_time(at)
         result, problem = None, None
         if at.policy.unit and any(chosen.values()):

@@ -179,8 +179,8 @@ def way(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, 
 def plan(studio: Studio, at: Here, fields: Fields) -> tuple[str, str, tuple[str, ...]]:
     """Take a plan: its levels with what they mean, and the size of its groups, without which they would be smaller."""
     job, least = search_of(studio, at), "least" in fields
-    wanted_k = 0 if least else whole(fields.get("k", ""))
-    chosen = job.found.get("least") if least else next((p for p in job.found.get("plans", []) if p["k"] == wanted_k), None)
+    asked = 0 if least else whole(fields.get("k", ""))
+    chosen = job.found.get("least") if least else next((p for p in job.found.get("plans", []) if p["k"] == asked), None)
     if chosen is None:
         raise UsageError("this plan is not there any more.", hint="Choose one of those shown.")
     levels, guessed = chosen["levels"], job.found.get("hierarchies", {})
@@ -227,21 +227,21 @@ def search_of(studio: Studio, at: Here, *, again: bool = False, begin: bool = Tr
     An ``exact`` one searched for this group size itself.
     """
     free = _freed(at.step.policy, at.step.locked)
-    arguments: dict[str, Any] = {"policy": free, "locked": list(at.step.locked)}
+    asked: dict[str, Any] = {"policy": free, "locked": list(at.step.locked)}
     if not again:
         rest = _without_k(_unbounded(free, at.step.locked))
         jobs = studio.workspace.jobs.of_table(at.kept.id, "plans")
         for job in jobs:
-            if job.asked == arguments:
+            if job.asked == asked:
                 return job
         for job in jobs if not exact else ():
-            same = job.asked["locked"] == arguments["locked"]
+            same = job.asked["locked"] == asked["locked"]
             same = same and _without_k(_unbounded(job.asked["policy"], at.step.locked)) == rest
             if same and any(plan["name"] and plan["k"] == at.policy.smallest_class for plan in job.found.get("plans", [])):
                 return job
     if not begin:
         return NONE_YET
-    job = studio.workspace.jobs.add(at.kept.id, "plans", arguments)
+    job = studio.workspace.jobs.add(at.kept.id, "plans", asked)
     studio.runner.wake()
     return job
 
@@ -322,17 +322,11 @@ def _use(studio: Studio, table_id: str, raw: bytes) -> None:
         text = edits.check_policy(raw.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise PolicyError("the policy is not valid UTF-8.", hint="Choose a policy file (YAML).") from None
-    policy = Policy.parse(text)
+    asked = Policy.parse(text)
     known = {c.name for c in here(studio, table_id).columns}
-    named = [
-        *policy.quasi,
-        *policy.direct,
-        *policy.sensitive,
-        *policy.insensitive,
-        *(c for c in (policy.unit, policy.weight) if c),
-    ]
-    files = [r.hierarchy for r in policy.quasi.values()] + list(policy.sensitive.values()) + [policy.population_table]
-    if policy.events is not None or any(isinstance(f, str) for f in files):
+    named = [*asked.quasi, *asked.direct, *asked.sensitive, *asked.insensitive, *(c for c in (asked.unit, asked.weight) if c)]
+    files = [r.hierarchy for r in asked.quasi.values()] + list(asked.sensitive.values()) + [asked.population_table]
+    if asked.events is not None or any(isinstance(f, str) for f in files):
         raise PolicyError(
             "the policy is one of an event table, or names files beside it; the studio reads neither.",
             hint="Run it on the command line: shoal anonymize TABLE --policy FILE --out DIR",
@@ -342,8 +336,8 @@ def _use(studio: Studio, table_id: str, raw: bytes) -> None:
         raise PolicyError(
             f"the policy names {len(unknown)} columns that this table does not have.", hint="Choose the policy of this table."
         )
-    fixed = tuple(c for c, rule in policy.quasi.items() if rule.fixed)
-    locked = fixed if len(fixed) < len(policy.quasi) else ()  # some levels are the person's own; all are a plan that was taken
+    fixed = tuple(c for c, rule in asked.quasi.items() if rule.fixed)
+    locked = fixed if len(fixed) < len(asked.quasi) else ()  # some levels are the person's own; all are a plan that was taken
     change_policy(studio, table_id, lambda at: ("used a policy file", text, locked))
 
 

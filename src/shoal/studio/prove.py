@@ -97,34 +97,34 @@ def create_router(studio: Studio) -> APIRouter:
 
     @posts(router, "/r/{release_id}/sign")
     def sign(_: Request, fields: Fields, release_id: str) -> str:
-        release = studio.workspace.releases.get(release_id)
-        _sign(studio, release, fields)
-        return f"/t/{release.table_id}/prove"
+        made = studio.workspace.releases.get(release_id)
+        _sign(studio, made, fields)
+        return f"/t/{made.table_id}/prove"
 
     @posts(router, "/r/{release_id}/accept")
     def accept(request: Request, fields: Fields, release_id: str) -> str:
         """Accept the ticked findings of a release, with a reason."""
-        release = studio.workspace.releases.get(release_id)
+        made = studio.workspace.releases.get(release_id)
         reason = " ".join(fields.get("reason", "").split())[:300]
-        ticked = [f for f in findings(release) if f"f.{f['number']}" in fields]
+        ticked = [f for f in findings(made) if f"f.{f['number']}" in fields]
         if not ticked or not reason:
             raise UsageError("tick what you accept, and say why.", hint="Both are kept with the release.")
         person = request.scope.get("person")
         by = {"reason": reason, "by": "" if person is None else person.name, "when": time.time()}
-        studio.workspace.releases.accept(release.id, {f["name"]: {"sentence": f["sentence"], **by} for f in ticked})
-        return f"/t/{release.table_id}/prove?release={release.id}"
+        studio.workspace.releases.accept(made.id, {f["name"]: {"sentence": f["sentence"], **by} for f in ticked})
+        return f"/t/{made.table_id}/prove?release={made.id}"
 
     return router
 
 
 def _release(studio: Studio, table_id: str, fields: Fields) -> None:
     """The policy as it stands, as a job; findings that were accepted before count if they are found again."""
-    at, release = here(studio, table_id), next(iter(studio.workspace.releases.of_table(table_id)), None)
+    at, made = here(studio, table_id), next(iter(studio.workspace.releases.of_table(table_id)), None)
     if any(fields.get(name) for name in edits.ABOUT):
         raise Undecided("nothing is signed yet.", hint="Write the release, decide what was found in it, then sign it.")
     if not _ready(studio, at):
         raise UsageError("the requirements are not met yet.", hint="Choose a plan, or move the sliders, until all is met.")
-    accepted = {} if release is None else release.told.get("accepted", {})
+    accepted = {} if made is None else made.told.get("accepted", {})
     text = edits.unapproved(at.step.policy)
     queue_release(studio, table_id, text, fields.get("format", "csv"), accepted, ledger="no_ledger" not in fields)
 
@@ -163,8 +163,8 @@ def queue_release(
     """
     if form not in FORMATS:
         raise UsageError("this format is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
-    order = {"policy": policy, "format": form, "accepted": dict(accepted or {}), "ledger": ledger, "tables": dict(tables or {})}
-    studio.workspace.jobs.add(table_id, "release", order | {"again": again})
+    asked = {"policy": policy, "format": form, "accepted": dict(accepted or {}), "ledger": ledger, "tables": dict(tables or {})}
+    studio.workspace.jobs.add(table_id, "release", asked | {"again": again})
     studio.runner.wake()
 
 
@@ -192,7 +192,7 @@ def _known(what: str) -> str:
 
 def signing(made: Made) -> dict[str, Any]:
     """One page to sign: what leaves, to whom, what can still be learnt, what was decided by whom."""
-    findings_of, questions = findings(made), asked_of(made)
+    findings_of, asked = findings(made), asked_of(made)
     kinds: dict[str, dict[str, None]] = {}
     decided: dict[tuple[str, str, str], list[str]] = {}
     for f in findings_of:
@@ -200,7 +200,7 @@ def signing(made: Made) -> dict[str, Any]:
         kinds.setdefault(kind if kind in LEARNT else f["said"], {})[_known(column)] = None
         day = time.strftime("%Y-%m-%d", time.gmtime(f["accepted"]["when"]))
         decided.setdefault((f["accepted"]["reason"], f["accepted"]["by"], day), []).append(f["name"])
-    parts = [(f" in {t.name}", t.policy) for t in questions.tables] if isinstance(questions, LinkedPolicy) else [("", questions)]
+    parts = [(f" in {t.name}", t.policy) for t in asked.tables] if isinstance(asked, LinkedPolicy) else [("", asked)]
     roles = [
         (f"{role}{where}", named)
         for where, p in parts
@@ -216,7 +216,7 @@ def signing(made: Made) -> dict[str, Any]:
         "made": made,
         "claim": claim_of(made.told),
         "written": proven(made.told)["Recode"],
-        "about": questions.about,
+        "about": asked.about,
         "roles": [(role, ", ".join(words.plain(c) for c in named)) for role, named in roles if named],
         "rest": max((p.rest for _, p in parts), default=""),
         "learnt": [LEARNT[kind].format(words.several(list(c))) if kind in LEARNT else kind for kind, c in kinds.items()],
@@ -276,37 +276,33 @@ def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
     workspace = studio.workspace
     releases = workspace.releases.of_table(at.kept.id)
     job = next(iter(workspace.jobs.of_table(at.kept.id, "release")), None)
-    release = next((r for r in releases if r.id == release_id), releases[0] if releases else None)
-    tries = [
-        j for j in workspace.jobs.of_table(at.kept.id, "tries") if release is not None and j.asked.get("release") == release.id
-    ]
-    listed, counted = (
-        ([], []) if release is None else (files_of(workspace.releases.folder(release)), release.told["requirements"][:3])
-    )
+    made = next((r for r in releases if r.id == release_id), releases[0] if releases else None)
+    tries = [j for j in workspace.jobs.of_table(at.kept.id, "tries") if made is not None and j.asked.get("release") == made.id]
+    listed, counted = ([], []) if made is None else (files_of(workspace.releases.folder(made)), made.told["requirements"][:3])
     return {
         "job": job,
-        "made": release,
-        "made_word": "" if release is None else shlex.quote(release.name),
-        "repeat": "" if release is None else repeat(at.kept, release),
+        "made": made,
+        "made_word": "" if made is None else shlex.quote(made.name),
+        "repeat": "" if made is None else repeat(at.kept, made),
         "releases": releases,
-        "earlier": [r for r in releases if release is not None and r.id != release.id],
+        "earlier": [r for r in releases if made is not None and r.id != made.id],
         "tries": tries[0] if tries else None,
         "files": [
             {"name": p.name, "size": p.stat().st_size, "report": p.name == "report.html", "number": i}
             for i, p in enumerate(listed)
         ],
         "report_line": " ".join(f"{r['sentence'][:1].upper()}{r['sentence'][1:]}." for r in counted),
-        "so_far": so_far(job, release),
-        "ticks": ticks(job, release),
-        "said": _say_state(job, release),
-        "findings": [] if release is None else findings(release),
-        "undecided_findings": 0 if release is None else undecided(release),
-        "signable": release is not None and not undecided(release) and (release.own_policy or is_release_of(release, at.policy)),
+        "so_far": so_far(job, made),
+        "ticks": ticks(job, made),
+        "said": _say_state(job, made),
+        "findings": [] if made is None else findings(made),
+        "undecided_findings": 0 if made is None else undecided(made),
+        "signable": made is not None and not undecided(made) and (made.own_policy or is_release_of(made, at.policy)),
         "ready": _ready(studio, at),
         "fields": FIELDS,
         "formats": FORMATS,
-        "about": asked_of(release).about if release is not None and release.own_policy else at.policy.about,
-        "fix": _fix(at, release),
+        "about": asked_of(made).about if made is not None and made.own_policy else at.policy.about,
+        "fix": _fix(at, made),
     }
 
 
@@ -387,31 +383,31 @@ def _say_state(job: Job | None, made: Made | None) -> tuple[str, str, str]:
 def _add_files(router: APIRouter, workspace: Workspace) -> None:
     @router.get("/r/{release_id}/{name}.zip")
     def whole(release_id: str, name: str) -> Response:
-        release = workspace.releases.get(release_id)
-        _require_decided(release)
+        made = workspace.releases.get(release_id)
+        _require_decided(made)
         place = workspace.files.root / "incoming" / secrets.token_hex(8)
-        packed.pack(workspace.releases.folder(release), place, release.name)
+        packed.pack(workspace.releases.folder(made), place, made.name)
         done = BackgroundTask(place.unlink, missing_ok=True)
-        return FileResponse(place, filename=f"{release.name}.zip", media_type="application/zip", background=done)
+        return FileResponse(place, filename=f"{made.name}.zip", media_type="application/zip", background=done)
 
     @router.get("/r/{release_id}/file/{number}")
     def file(release_id: str, number: int) -> Response:
-        release = workspace.releases.get(release_id)
-        files = files_of(workspace.releases.folder(release))
+        made = workspace.releases.get(release_id)
+        files = files_of(workspace.releases.folder(made))
         if not 0 <= number < len(files):
             raise UsageError("this file does not exist.", hint="Choose one of the list.", reason="unknown")
         path = files[number]
         if path.name not in READ:
-            _require_decided(release)
+            _require_decided(made)
             return FileResponse(path, filename=path.name, media_type="application/octet-stream")
         text = path.read_text(encoding="utf-8")
         return HTMLResponse(text, headers={"content-security-policy": packed.policy_of(text), "x-frame-options": "SAMEORIGIN"})
 
     @router.get("/r/{release_id}/sign")
     def sign(request: Request, release_id: str) -> Response:
-        release = workspace.releases.get(release_id)
-        _require_decided(release)
-        return page(request, "sign.html", **signing(release))
+        made = workspace.releases.get(release_id)
+        _require_decided(made)
+        return page(request, "sign.html", **signing(made))
 
     @router.get("/r/{release_id}/policy.yml")
     def asked(release_id: str) -> Response:
@@ -420,11 +416,11 @@ def _add_files(router: APIRouter, workspace: Workspace) -> None:
     @posts(router, "/r/{release_id}/policy-with-seed.yml")
     def repeats(*_: Request | Fields, release_id: str) -> Response:
         """The policy with the seed of its random changes. Sent, not linked to, so that a viewer is refused."""
-        release = workspace.releases.get(release_id)
-        seed = seed_of(release, workspace.releases.folder(release))
+        made = workspace.releases.get(release_id)
+        seed = seed_of(made, workspace.releases.folder(made))
         if seed is None:
             raise UsageError("nothing of this release was drawn.", hint="Its policy.yml alone repeats it.", reason="unknown")
-        text = edits.with_parts(release.told["policy"], {"seed": seed})
+        text = edits.with_parts(made.told["policy"], {"seed": seed})
         return download(text, "policy-with-seed.yml", **{"cache-control": "no-store"})
 
 

@@ -98,12 +98,12 @@ class NotGiven(DataError):
 def _demo(studio: Studio) -> Kept:
     """People who do not exist."""
     with studio.workspace.files.incoming(secrets.token_hex(8)) as arrived:
-        table = arrived.with_suffix(".parquet")
+        made = arrived.with_suffix(".parquet")
         try:
-            shoal.datasets.write_people(table, DEMO, 1)
-            table.replace(arrived)
+            shoal.datasets.write_people(made, DEMO, 1)
+            made.replace(arrived)
         finally:
-            table.unlink(missing_ok=True)
+            made.unlink(missing_ok=True)
         return studio.workspace.tables.add(arrived, "people.parquet")
 
 
@@ -154,10 +154,10 @@ def _card(studio: Studio, kept: Kept) -> dict[str, Any]:
     if content.get("people"):
         drawn = fish(content["people"], content["unique"], fishes=FISHES)
     if released:
-        state = released[0].told
-        sentence = f"In the release {claim_of(state)} {state['suppressed']:,} were left out."
+        made = released[0].told
+        sentence = f"In the release {claim_of(made)} {made['suppressed']:,} were left out."
         following = ("prove", "Open the release")
-        drawn = fish(state["records"] + state["suppressed"], 0, out=state["suppressed"], fishes=FISHES)
+        drawn = fish(made["records"] + made["suppressed"], 0, out=made["suppressed"], fishes=FISHES)
     last = "Proved" if released else now.words if now is not None else "Brought"
     card = {"kept": kept, "told": content, "released": bool(released), "sentence": sentence}
     return {**card, "fish": drawn, "last": last, "next": following}
@@ -174,8 +174,8 @@ def create_tables_router(studio: Studio) -> APIRouter:
             {"kept": t, "steps": len(history.steps(t.id)), "releases": releases.of_table(t.id), "jobs": jobs.of_table(t.id)}
             for t in workspace.tables.all()
         ]
-        questionnaires, own = workspace.questionnaires.all(), (workspace.files.root / "registry").is_dir()
-        return page(request, "kept.html", tables=tables, questionnaires=questionnaires, registry=own)
+        asked, own = workspace.questionnaires.all(), (workspace.files.root / "registry").is_dir()
+        return page(request, "kept.html", tables=tables, questionnaires=asked, registry=own)
 
     @posts(router, "/t/{table_id}/delete")
     def delete(*_: Request | Fields, table_id: str) -> str:

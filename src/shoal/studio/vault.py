@@ -263,14 +263,14 @@ def _pseudonymize(studio: Studio, console: Console, fields: Fields, again: Calla
 
 def _request(session: Any, fields: Fields) -> dict[str, Any]:
     named = [p.strip() for p in fields.get("pseudonyms", "").splitlines() if p.strip()]
-    request = session.request(fields.get("domain", ""), named, purpose=fields.get("purpose", ""), case=fields.get("case", ""))
-    return {"done": f"{request.id} waits for approval by another person."}
+    made = session.request(fields.get("domain", ""), named, purpose=fields.get("purpose", ""), case=fields.get("case", ""))
+    return {"done": f"{made.id} waits for approval by another person."}
 
 
 def _approve(session: Any, fields: Fields) -> dict[str, Any]:
     """Exactly what was seen is approved: a request that changed since has another digest."""
-    request = session.approve(fields.get("id", ""), digest=fields.get("digest") or None)
-    return {"done": f"{request.id} is approved. Its requester may reveal it, once."}
+    made = session.approve(fields.get("id", ""), digest=fields.get("digest") or None)
+    return {"done": f"{made.id} is approved. Its requester may reveal it, once."}
 
 
 def _reveal(session: Any, fields: Fields) -> dict[str, Any]:
@@ -280,18 +280,18 @@ def _reveal(session: Any, fields: Fields) -> dict[str, Any]:
 
 
 def _confirm(session: Any, fields: Fields) -> dict[str, Any]:
-    confirmed = session.confirm(fields.get("id", ""))
-    return {"done": f"{confirmed.id} is confirmed.", "code": confirmed.code}
+    made = session.confirm(fields.get("id", ""))
+    return {"done": f"{made.id} is confirmed.", "code": made.code}
 
 
 def _actor(session: Any, fields: Fields) -> dict[str, Any]:
-    actor = session.add_actor(fields.get("name", "").strip(), [fields.get("role", "")])
-    return {"done": f"{actor.id} waits for a second person.", "code": actor.code}
+    made = session.add_actor(fields.get("name", "").strip(), [fields.get("role", "")])
+    return {"done": f"{made.id} waits for a second person.", "code": made.code}
 
 
 def _domain(session: Any, fields: Fields) -> dict[str, Any]:
-    domain = session.create_domain(fields.get("name", "").strip())
-    return {"done": f"Domain {domain.name} is there."}
+    made = session.create_domain(fields.get("name", "").strip())
+    return {"done": f"Domain {made.name} is there."}
 
 
 ACTS: dict[str, Act] = {

@@ -58,8 +58,8 @@ def from_arx(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
         for number, a in enumerate((a for a in attributes if a.hierarchy), start=1):
             files[a.name] = f"hierarchies/{number}.csv"
             (work / files[a.name]).write_bytes(project.read(a.hierarchy))
-        requirements, allowed, left = _models(project, k)
-        write_text(work / "policy.yml", _policy(attributes, files, requirements, allowed))
+        asked, allowed, left = _models(project, k)
+        write_text(work / "policy.yml", _policy(attributes, files, asked, allowed))
         with open_table(work / "data.csv") as table:
             rows = table.n_rows()
             missing = [a for a in attributes if a.name not in table.schema]
@@ -88,17 +88,17 @@ def _models(project: Archive, k: int) -> tuple[dict[str, Any], float, Counter[st
     if "input/config.xml" not in project.names:
         return {"k": k}, 0.05, Counter()
     root = xml_tree(project.read("input/config.xml"), "the project's configuration", AGAIN)
-    requirements: dict[str, Any] = {}
+    asked: dict[str, Any] = {}
     left: Counter[str] = Counter()
     for cell in root.iter("criterion"):
-        if not _carry_over(" ".join((cell.text or "").split()), requirements):
+        if not _carry_over(" ".join((cell.text or "").split()), asked):
             left[NOT_CARRIED] += 1
-    requirements.setdefault("k", k)
+    asked.setdefault("k", k)
     try:
         allowed = float(root.findtext("relativeMaxOutliers", "0.05"))
     except ValueError:
         allowed = 0.05
-    return requirements, min(max(allowed, 0.0), 1.0), left
+    return asked, min(max(allowed, 0.0), 1.0), left
 
 
 def _carry_over(model: str, asked: dict[str, Any]) -> bool:

@@ -93,9 +93,9 @@ def spss_names(names: Sequence[str]) -> list[str]:
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", name)[:56] or "v"
         plain = plain if plain[0].isalpha() else f"v{plain}"
-        free = next(m for n in count(1) if (m := plain if n == 1 else f"{plain}_{n}").casefold() not in taken)
-        taken.add(free.casefold())
-        out.append(free)
+        made = next(m for n in count(1) if (m := plain if n == 1 else f"{plain}_{n}").casefold() not in taken)
+        taken.add(made.casefold())
+        out.append(made)
     return out
 
 
@@ -157,8 +157,7 @@ def variables(text: str) -> list[Variable]:
         if kind == "checkbox":
             label = row.get("label", "")
             listed += [
-                Variable(f"{name}___{_tail(c)}", f"{label}: {label_of_code}", TICKED, left=_why_left(row))
-                for c, label_of_code in choices.items()
+                Variable(f"{name}___{_tail(c)}", f"{label}: {words}", TICKED, left=_why_left(row)) for c, words in choices.items()
             ]
         elif name and kind != "descriptive":
             values = FIXED.get(kind, choices if kind in ("radio", "dropdown") else {})

@@ -70,24 +70,20 @@ def _variable(element: Element) -> Variable:
 def to_ddi(release: str | Path, out: str | Path) -> Path:
     """A codebook of a release folder that holds: its columns with their labels, and what was done about disclosure."""
     folder, target = Path(release), Path(out)
-    certificate = verified(folder, target, "no codebook")
-    if certificate.data.file is None:
+    made = verified(folder, target, "no codebook")
+    if made.data.file is None:
         raise UnreadableError("the release is a table of a database.", hint="A codebook is written for a release in a file.")
     ElementTree.register_namespace("", NAMESPACE)
     root = ElementTree.Element(_name("codeBook"), {"version": "2.5"})
     study = _add(root, "stdyDscr")
-    _add(_add(_add(study, "citation"), "titlStmt"), "titl", certificate.title or "Release")
-    statements = [
-        f"k = {certificate.k:,}.",
-        *(f"{r.sentence[:1].upper()}{r.sentence[1:]}." for r in certificate.requirements),
-        *certificate.limits,
-    ]
-    _add(_add(_add(study, "dataAccs"), "useStmt"), "confDec", " ".join(statements))
-    _add(_add(_add(root, "fileDscr", ID="F1"), "fileTxt"), "fileName", certificate.data.file)
-    with open_table(folder / certificate.data.file) as table:
+    _add(_add(_add(study, "citation"), "titlStmt"), "titl", made.title or "Release")
+    words = [f"k = {made.k:,}.", *(f"{r.sentence[:1].upper()}{r.sentence[1:]}." for r in made.requirements), *made.limits]
+    _add(_add(_add(study, "dataAccs"), "useStmt"), "confDec", " ".join(words))
+    _add(_add(_add(root, "fileDscr", ID="F1"), "fileTxt"), "fileName", made.data.file)
+    with open_table(folder / made.data.file) as table:
         book = codebook.read(folder)
         variables = [_published_variable(c, book.get(c.name, {})) for c in table.schema.columns]
-    _describe(_add(root, "dataDscr"), variables, {c.name: c.treatment for c in certificate.columns})
+    _describe(_add(root, "dataDscr"), variables, {c.name: c.treatment for c in made.columns})
     ElementTree.indent(root)
     head = '<?xml version="1.0" encoding="UTF-8"?>'
     write_text(target, f"{head}\n{ElementTree.tostring(root, encoding='unicode')}\n")
@@ -118,10 +114,10 @@ def _describe(book: Element, columns: Sequence[Variable], treated: Mapping[str, 
 
 
 def _add(parent: Element, tag: str, text: str = "", /, **attributes: str) -> Element:
-    element = ElementTree.SubElement(parent, _name(tag), {k: _plain(v) for k, v in attributes.items()})
+    made = ElementTree.SubElement(parent, _name(tag), {k: _plain(v) for k, v in attributes.items()})
     if text:
-        element.text = _plain(text)
-    return element
+        made.text = _plain(text)
+    return made
 
 
 def _name(tag: str) -> str:

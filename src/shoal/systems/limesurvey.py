@@ -66,10 +66,8 @@ def variables(raw: bytes) -> list[Variable]:
         if not inner:
             columns.append(Variable(name, text, values, measure=measure, left=left))
         for part in inner if kind not in GRID else ():
-            label_text = survey.text_of(part)
-            columns.append(
-                Variable(f"{name}[{part.get('title', '')}]", f"{text}: {label_text}", values, measure=measure, left=left)
-            )
+            words = survey.text_of(part)
+            columns.append(Variable(f"{name}[{part.get('title', '')}]", f"{text}: {words}", values, measure=measure, left=left))
         for code in _cells(inner) if kind in GRID else ():
             columns.append(Variable(f"{name}[{code}]", text, left=left))
         columns += [Variable(f"{name}[{code}]", f"{text}: in words", left=FREE_TEXT) for code in _in_words(row, inner)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +21,6 @@ Pseudonym = Annotated[str, typer.Argument(help="Self-generated pseudonym, H-….
 DomainName = Annotated[str, typer.Option("--domain", help="Domain of kind self-generated.")]
 
 
-@shared.alone("holder new")
 def holder_new(
     out: Annotated[Path, typer.Option("--out", "-o", help="New file for the secret (mode 0600).")], json: Json = False
 ) -> None:
@@ -33,7 +32,6 @@ def holder_new(
     shared.tell({"file": str(out)}, f"Your secret is in {out}. Anyone who has it can prove to be you.", as_json=json)
 
 
-@shared.alone("holder register")
 def holder_register(
     secret: Secret,
     vault_id: VaultId,
@@ -47,7 +45,6 @@ def holder_register(
     shared.tell(made, f"Your pseudonym is {made['pseudonym']}; hand {out} to the operator.", as_json=json)
 
 
-@shared.alone("holder prove")
 def holder_prove(
     secret: Secret,
     vault_id: VaultId,
@@ -60,7 +57,7 @@ def holder_prove(
     shared.tell({"proof": proof}, proof, as_json=json)
 
 
-@shared.acting("register")
+@shared.acting
 def accept(
     session: shared.Session,
     domain: DomainName,
@@ -77,14 +74,14 @@ def accept(
     return {"domain": domain, "pseudonym": given["pseudonym"]}, f"{given['pseudonym']} is registered."
 
 
-@shared.acting("challenge")
+@shared.acting
 def challenge(session: shared.Session, pseudonym: Pseudonym, domain: DomainName) -> shared.Answer:
     """Make a new challenge for the holder of a pseudonym: valid for five minutes and one answer."""
     made = session.challenge(domain, pseudonym)
     return {"challenge": made, "vault": session.vault.id}, made
 
 
-@shared.acting("prove")
+@shared.acting
 def prove(
     session: shared.Session,
     pseudonym: Pseudonym,
@@ -105,7 +102,7 @@ def _holder(file: Path) -> Any:
     return Holder.from_text(shared.read_secret(file))
 
 
-@shared.acting("issuer add")
+@shared.acting
 def issuer_add(
     session: shared.Session,
     name: shared.Name,
@@ -119,13 +116,11 @@ def issuer_add(
     return made, f"Issuer {name} is made. Publish its key {made['key']}: everybody must see the same one."
 
 
-@shared.derived("issuers")
 def _issuer_table(made: Any, _: Mapping[str, Any]) -> shared.Answer:
     rows = [[one["name"], one["domain"], one["key"]] for one in made]
     return {"issuers": made}, _shared.table_of("Issuers", ("name", "domain", "key"), rows)
 
 
-@shared.alone("holder blind")
 def holder_blind(
     issuer: Annotated[Path, typer.Option("--issuer", help="File with the issuer's public key.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to hand to the operator, with who you are.")],
@@ -143,7 +138,6 @@ def holder_blind(
     shared.tell({"issuer": request["issuer"], "key": request["key"]}, words, as_json=json)
 
 
-@shared.alone("holder unblind")
 def holder_unblind(
     secret: Annotated[Path, typer.Option("--secret-file", help="Your secret from `holder blind`.")],
     answer: Annotated[Path, typer.Option("--answer", help="The operator's answer.")],
@@ -163,7 +157,7 @@ def holder_unblind(
     shared.tell({"issuer": made["issuer"], "key": made["key"], "file": out.name}, f"Your credential is in {out}.", as_json=json)
 
 
-@shared.acting("issue")
+@shared.acting
 def issue(
     session: shared.Session,
     name: shared.Name,
@@ -179,7 +173,7 @@ def issue(
     return {"issuer": name, "out": out.name}, f"Answered; hand {out} to the person."
 
 
-@shared.acting("redeem")
+@shared.acting
 def redeem(
     session: shared.Session,
     name: shared.Name,
@@ -192,7 +186,87 @@ def redeem(
     return {"issuer": name, "pseudonym": made}, f"Taken. Its one-time pseudonym is {made}."
 
 
-@shared.alone("plan")
+@shared.acting
+def backup(
+    session: shared.Session, out: Annotated[Path, typer.Option("--out", "-o", help="New file (mode 0600).")]
+) -> shared.Answer:
+    """Write the whole vault into one sealed file, while in use, and check the file."""
+    made = shared.care_of(session).backup(session, out)
+    return made.to_json(), f"{made.events} events, {made.rows:,} rows in {out}, checked. Keep it where the vault is not."
+
+
+def check_backup(
+    file: Annotated[Path, typer.Argument(help="File that `backup` wrote.")],
+    key_file: shared.KeyFile = None,
+    key_share: shared.KeyShares = None,
+    json: Json = False,
+) -> None:
+    """Check a whole backup."""
+    from shoal.protector.care.copies import check
+
+    backup = check(file, shared.master_key(key_file, key_share))
+    shared.tell(
+        backup.to_json(), f"Whole: {backup.events} events, {backup.rows:,} rows, generation {backup.generation}.", as_json=json
+    )
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="File that `backup` wrote.")],
+    vault: shared.Place,
+    second: Annotated[Path, typer.Option("--second-token-file", help="Token of the second person.")],
+    key_file: shared.KeyFile = None,
+    key_share: shared.KeyShares = None,
+    token_file: shared.TokenFile = None,
+    anchor: shared.AnchorFile = None,
+    json: Json = False,
+) -> None:
+    """Restore a backup into a new place. Takes two people; the log records it permanently."""
+    from shoal.protector import care
+
+    pair = (shared.token(token_file), shared.read_secret(second))
+    made = care.restore(file, vault, key=shared.master_key(key_file, key_share), accept=pair, anchor=anchor)
+    lost = "an unknown number of" if made.events_lost is None else str(made.events_lost)
+    words = f"Restored at generation {made.backup.generation}; {lost} events came later and are lost."
+    if made.events_lost != 0:
+        words += " Pseudonyms given out since then are unknown here: make the tables of that time again."
+    shared.tell(made.to_json(), words, as_json=json)
+    made.vault.close()
+
+
+def serve(
+    vault: shared.Place,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; beyond loopback TLS is needed.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 8711,
+    socket: Annotated[Path | None, typer.Option("--socket", help="Listen on this unix socket instead.")] = None,
+    tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="TLS certificate (PEM).")] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Key of the TLS certificate (PEM).")] = None,
+    key_file: shared.KeyFile = None,
+    key_share: shared.KeyShares = None,
+    anchor: shared.AnchorFile = None,
+) -> None:
+    """Serve a vault. Everyone else works with `--vault https://…` or `--vault unix:/socket` and a token."""
+
+    from shoal.server.protector import api
+
+    place = shared.opened(vault, key_file, key_share, anchor, maintenance=False)
+    where = f"unix:{socket}" if socket is not None else f"http{'s' if tls_cert else ''}://{host}:{port}"
+    _shared.say(f"Serving the vault on {where} (stop with Ctrl-C)")
+    api.serve(place, host=host, port=port, socket=socket, tls_cert=tls_cert, tls_key=tls_key)
+
+
+@shared.acting
+def copy(
+    session: shared.Session,
+    to: Annotated[str, typer.Option("--to", help="New file (SQLite) or postgresql://…")],
+    parts: shared.Parts = 1,
+) -> shared.Answer:
+    """Copy the vault into another database: SQLite or PostgreSQL. Continue with one of the two."""
+    from shoal.protector.store.connection import describe
+
+    shared.care_of(session).copy(session, to, parts=parts)
+    return {"to": describe(to)}, f"Copied to {describe(to)}. From now on use one of the two: the other is refused as older."
+
+
 def plan(
     answers: Annotated[Path | None, typer.Argument(help="The filled-in questionnaire; without it, it is printed.")] = None,
     json: Json = False,
@@ -222,85 +296,23 @@ def _read_answers(file: Path) -> dict[str, object]:
     return body
 
 
-@shared.acting("backup")
-def backup(
-    session: shared.Session, out: Annotated[Path, typer.Option("--out", "-o", help="New file (mode 0600).")]
-) -> shared.Answer:
-    """Write the whole vault into one sealed file, while in use, and check the file."""
-    made = shared.care_of(session).backup(session, out)
-    return made.to_json(), f"{made.events} events, {made.rows:,} rows in {out}, checked. Keep it where the vault is not."
-
-
-@shared.alone("check-backup")
-def check_backup(
-    file: Annotated[Path, typer.Argument(help="File that `backup` wrote.")],
-    key_file: shared.KeyFile = None,
-    key_share: shared.KeyShares = None,
-    json: Json = False,
-) -> None:
-    """Check a whole backup."""
-    from shoal.protector.care.copies import check
-
-    backup = check(file, shared.master_key(key_file, key_share))
-    shared.tell(
-        backup.to_json(), f"Whole: {backup.events} events, {backup.rows:,} rows, generation {backup.generation}.", as_json=json
-    )
-
-
-@shared.alone("restore")
-def restore(
-    file: Annotated[Path, typer.Argument(help="File that `backup` wrote.")],
-    vault: shared.Place,
-    second: Annotated[Path, typer.Option("--second-token-file", help="Token of the second person.")],
-    key_file: shared.KeyFile = None,
-    key_share: shared.KeyShares = None,
-    token_file: shared.TokenFile = None,
-    anchor: shared.AnchorFile = None,
-    json: Json = False,
-) -> None:
-    """Restore a backup into a new place. Takes two people; the log records it permanently."""
-    from shoal.protector import care
-
-    pair = (shared.token(token_file), shared.read_secret(second))
-    made = care.restore(file, vault, key=shared.master_key(key_file, key_share), accept=pair, anchor=anchor)
-    lost = "an unknown number of" if made.events_lost is None else str(made.events_lost)
-    words = f"Restored at generation {made.backup.generation}; {lost} events came later and are lost."
-    if made.events_lost != 0:
-        words += " Pseudonyms given out since then are unknown here: make the tables of that time again."
-    shared.tell(made.to_json(), words, as_json=json)
-    made.vault.close()
-
-
-@shared.acting("copy")
-def copy(
-    session: shared.Session,
-    to: Annotated[str, typer.Option("--to", help="New file (SQLite) or postgresql://…")],
-    parts: shared.Parts = 1,
-) -> shared.Answer:
-    """Copy the vault into another database: SQLite or PostgreSQL. Continue with one of the two."""
-    from shoal.protector.store.connection import describe
-
-    shared.care_of(session).copy(session, to, parts=parts)
-    return {"to": describe(to)}, f"Copied to {describe(to)}. From now on use one of the two: the other is refused as older."
-
-
-@shared.alone("serve")
-def serve(
-    vault: shared.Place,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on; beyond loopback TLS is needed.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 8711,
-    socket: Annotated[Path | None, typer.Option("--socket", help="Listen on this unix socket instead.")] = None,
-    tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="TLS certificate (PEM).")] = None,
-    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Key of the TLS certificate (PEM).")] = None,
-    key_file: shared.KeyFile = None,
-    key_share: shared.KeyShares = None,
-    anchor: shared.AnchorFile = None,
-) -> None:
-    """Serve a vault. Everyone else works with `--vault https://…` or `--vault unix:/socket` and a token."""
-
-    from shoal.server.protector import api
-
-    place = shared.opened(vault, key_file, key_share, anchor, maintenance=False)
-    where = f"unix:{socket}" if socket is not None else f"http{'s' if tls_cert else ''}://{host}:{port}"
-    _shared.say(f"Serving the vault on {where} (stop with Ctrl-C)")
-    api.serve(place, host=host, port=port, socket=socket, tls_cert=tls_cert, tls_key=tls_key)
+COMMANDS: dict[str, Callable[..., None]] = {
+    "holder new": holder_new,
+    "holder register": holder_register,
+    "holder prove": holder_prove,
+    "register": accept,
+    "challenge": challenge,
+    "prove": prove,
+    "issuer add": issuer_add,
+    "issuer list": shared.derived("issuers", {}, _issuer_table),
+    "issue": issue,
+    "redeem": redeem,
+    "holder blind": holder_blind,
+    "holder unblind": holder_unblind,
+    "plan": plan,
+    "backup": backup,
+    "check-backup": check_backup,
+    "restore": restore,
+    "copy": copy,
+    "serve": serve,
+}

@@ -6,7 +6,7 @@ import functools
 import json
 import json as jsonlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,10 +19,9 @@ from shoal.cli._vault import shared
 from shoal.errors import UsageError
 
 Id = Annotated[str, typer.Argument(help="Request, like REQ-4F9K2M7Q.")]
-_Digest = Annotated[str | None, typer.Option("--digest", help="Only the request you read (`requests --json` shows it).")]
 
 
-@shared.acting("request")
+@shared.acting
 def request(
     session: shared.Session,
     domain: Annotated[str, typer.Option("--domain", help="Domain the pseudonyms belong to.")],
@@ -57,21 +56,17 @@ def request(
     return made.to_json(), f"{made.id} waits for approval by another person."
 
 
-@shared.derived("requests")
 def _request_table(made: Any, _: Mapping[str, Any]) -> shared.Answer:
     rows = [(r.id, r.status, r.domain, r.purpose, r.case, str(r.records)) for r in made]
     heads = ("request", "status", "domain", "purpose", "case", "records")
     return {"requests": [r.to_json() for r in made]}, _shared.table_of("Requests", heads, rows, right=(5,))
 
 
-@shared.derived("withdraw", request_id=Id)
-@shared.derived("deny", request_id=Id)
-@shared.derived("approve", request_id=Id, digest=_Digest, factor=shared.Factor)
 def _say_decided(made: Any, _: Mapping[str, Any]) -> shared.Answer:
     return made.to_json(), f"{made.id} is {made.status}."
 
 
-@shared.acting("reveal")
+@shared.acting
 def reveal(
     session: shared.Session,
     request_id: Id,
@@ -117,7 +112,7 @@ def _put_identities(table: str, out: Path, columns: str, identities: Mapping[str
         os.umask(before)
 
 
-@shared.acting("audit")
+@shared.acting
 def audit(
     session: shared.Session,
     verify: Annotated[bool, typer.Option("--verify", help="Check chain, signatures, state and anchors.")] = False,
@@ -162,7 +157,6 @@ def audit(
     return {"events": events}, _table("Log", [_event(e) for e in events])
 
 
-@shared.alone("segments")
 def segments(
     folder: Annotated[Path, typer.Argument(help="Folder of segments (`audit --segments`), or a file (`checkpoint --out`).")],
     trust: Annotated[list[str] | None, typer.Option("--trust", help="Id of a signing key you trust (repeat; `status`).")] = None,
@@ -196,7 +190,7 @@ def segments(
     )
 
 
-@shared.acting("retire")
+@shared.acting
 def retire(
     session: shared.Session,
     folder: Annotated[Path, typer.Argument(help="Folder that holds the log so far (`audit --segments`).")],
@@ -215,13 +209,6 @@ def retire(
     return done, words
 
 
-@shared.derived(
-    "reveals",
-    of=Annotated[str, typer.Option("--of", help="Only this audit pseudonym: S-… of a subject, A-… of an actor.")],
-    purpose=Annotated[str, typer.Option("--purpose", help="Only this purpose.")],
-    since=Annotated[str, typer.Option("--since", help="Only from this day on, like 2025-01-31.")],
-    until=Annotated[str, typer.Option("--until", help="Only up to this day.")],
-)
 def _reveal_table(rows: Any, _: Mapping[str, Any]) -> shared.Answer:
     shown = [{"day": r["time"][:10], **{k: r[k] for k in ("subject", "actor", "domain", "purpose", "case")}} for r in rows]
     return {"reveals": rows}, _table("Reveals", shown)
@@ -234,7 +221,7 @@ def _event(event: dict[str, Any]) -> dict[str, Any]:
     return {"n": event["n"], "time": event["time"][:16].replace("T", " "), **details, "about": ", ".join(about)}
 
 
-@shared.opening("resolve")
+@shared.opening
 def resolve(
     vault: shared.Vault,
     owner_token: Annotated[Path, typer.Option("--owner-token", help="File with the owner's token.")],
@@ -269,7 +256,7 @@ def _table(title: str, rows: list[dict[str, Any]]) -> Any:
     return _shared.table_of(title, heads, [[str(v) for v in r.values()] for r in rows])
 
 
-@shared.acting("intake")
+@shared.acting
 def intake(
     session: shared.Session,
     table: Annotated[str, typer.Argument(help="File or ENGINE-URL::table.")],
@@ -299,7 +286,6 @@ def intake(
     return done, words
 
 
-@shared.derived("waiting", domain=shared.DomainName)
 def _waiting_table(records: Any, _: Mapping[str, Any]) -> shared.Answer:
     lines = []
     for one in records:
@@ -309,11 +295,6 @@ def _waiting_table(records: Any, _: Mapping[str, Any]) -> shared.Answer:
     return {"waiting": [one.to_json() for one in records]}, table
 
 
-@shared.derived(
-    "decide",
-    number=Annotated[str, typer.Argument(help="Number of the waiting record, like WAIT-4F9K2M7Q.")],
-    same_as=Annotated[str, typer.Option("--same-as", help="Pseudonym of the person, or `new`.")],
-)
 def _say_matched(made: str, given: Mapping[str, Any]) -> shared.Answer:
     number = given["number"].strip().upper()
     return {"number": number, "pseudonym": made}, f"{number} is decided: {made}."
@@ -323,17 +304,20 @@ def _fields(record: Mapping[str, str]) -> str:
     return ", ".join(f"{key} {text}" for key, text in record.items())
 
 
+_WaitingNumber = Annotated[str, typer.Argument(help="Number of the waiting record, like WAIT-4F9K2M7Q.")]
+_Digest = Annotated[str | None, typer.Option("--digest", help="Only the request you read (`requests --json` shows it).")]
+
+
 ChangeId = Annotated[str, typer.Argument(help="Change, like CHG-4F9K2M7Q.")]
 
 
-@shared.derived("changes", everything=Annotated[bool, typer.Option("--all", help="Also those that are done or refused.")])
 def _change_table(made: Any, _: Mapping[str, Any]) -> shared.Answer:
     rows = [(c.id, c.status, c.action, json.dumps(dict(c.what), ensure_ascii=False), c.proposer, c.second) for c in made]
     table = _shared.table_of("Changes", ("change", "status", "action", "what", "proposed by", "second"), rows)
     return {"changes": [c.to_json() for c in made]}, table
 
 
-@shared.acting("confirm")
+@shared.acting
 def confirm(
     session: shared.Session, change_id: ChangeId, code_out: shared.CodeOut = None, factor: shared.Factor = ""
 ) -> shared.Answer:
@@ -351,12 +335,7 @@ def confirm(
     return {**made.to_json(), "code_file": str(code_out)}, f"{made.id} is confirmed. Your half of the code is in {code_out}."
 
 
-@shared.derived("refuse", change_id=ChangeId)
-def _say_refused(made: Any, _: Mapping[str, Any]) -> shared.Answer:
-    return made.to_json(), f"{made.id} is refused."
-
-
-@shared.opening("enrol")
+@shared.opening
 def enrol(
     vault: shared.Vault,
     code_file: Annotated[list[Path], typer.Option("--code-file", help="File with a half of your code (give both).")],
@@ -378,7 +357,7 @@ def enrol(
     return {"token_file": str(token_out)}, f"Your token is in {token_out}. Nobody else has it; the codes are used up."
 
 
-@shared.acting("factor")
+@shared.acting
 def factor_command(
     session: shared.Session,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="New file for your otpauth:// address (mode 0600).")] = None,
@@ -398,7 +377,7 @@ def factor_command(
     return {"file": str(out)}, f"Your second factor is in {out}: add it to your app and delete the file."
 
 
-@shared.acting("renew")
+@shared.acting
 def renew(session: shared.Session, token_out: shared.TokenOut) -> shared.Answer:
     """Replace your token by a new one, for as long again. What you approved with the old one ends with it."""
     with shared.secret_file(token_out) as put:
@@ -406,7 +385,7 @@ def renew(session: shared.Session, token_out: shared.TokenOut) -> shared.Answer:
     return {"token_file": str(token_out)}, f"Your new token is in {token_out}. The old one has ended."
 
 
-@shared.acting("delegate")
+@shared.acting
 def delegate(
     session: shared.Session,
     action: Annotated[str, typer.Argument(help="pseudonymize, find, translate, register, prove, backup, audit, …")],
@@ -431,7 +410,6 @@ def _unseal_code(file: Path, secret: Path, share_out: Path) -> str:
     return code
 
 
-@shared.alone("recipient")
 def recipient(
     out: Annotated[Path, typer.Option("--out", "-o", help="New file for your secret (mode 0600).")], json: Json = False
 ) -> None:
@@ -444,7 +422,6 @@ def recipient(
     shared.tell({"public": public, "file": str(out)}, public, as_json=json)
 
 
-@shared.alone("unseal")
 def unseal(
     sealed: Annotated[Path, typer.Argument(help="File that `reveal` wrote.")],
     secret: Annotated[Path, typer.Option("--secret-file", help="File with your secret (`recipient`).")],
@@ -459,3 +436,49 @@ def unseal(
     with shared.secret_file(out) as put:
         put(json.dumps({"request": body["request"], "identities": opened}, ensure_ascii=False, indent=1))
     shared.tell({"records": len(opened), "out": str(out)}, f"{len(opened)} identities in {out}.", as_json=as_json)
+
+
+_Everything = Annotated[bool, typer.Option("--all", help="Also those that are done or refused.")]
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "request": request,
+    "requests": shared.derived("requests", {}, _request_table),
+    "approve": shared.derived("approve", {"request_id": Id, "digest": _Digest, "factor": shared.Factor}, _say_decided),
+    "deny": shared.derived("deny", {"request_id": Id}, _say_decided),
+    "withdraw": shared.derived("withdraw", {"request_id": Id}, _say_decided),
+    "reveal": reveal,
+    "audit": audit,
+    "segments": segments,
+    "retire": retire,
+    "reveals": shared.derived(
+        "reveals",
+        {
+            "of": Annotated[str, typer.Option("--of", help="Only this audit pseudonym: S-… of a subject, A-… of an actor.")],
+            "purpose": Annotated[str, typer.Option("--purpose", help="Only this purpose.")],
+            "since": Annotated[str, typer.Option("--since", help="Only from this day on, like 2025-01-31.")],
+            "until": Annotated[str, typer.Option("--until", help="Only up to this day.")],
+        },
+        _reveal_table,
+    ),
+    "resolve": resolve,
+    "intake": intake,
+    "waiting": shared.derived("waiting", {"domain": shared.DomainName}, _waiting_table),
+    "decide": shared.derived(
+        "decide",
+        {
+            "number": _WaitingNumber,
+            "same_as": Annotated[str, typer.Option("--same-as", help="Pseudonym of the person, or `new`.")],
+        },
+        _say_matched,
+    ),
+    "changes": shared.derived("changes", {"everything": _Everything}, _change_table),
+    "confirm": confirm,
+    "refuse": shared.derived("refuse", {"change_id": ChangeId}, lambda made, _: (made.to_json(), f"{made.id} is refused.")),
+    "enrol": enrol,
+    "factor": factor_command,
+    "renew": renew,
+    "delegate": delegate,
+    "recipient": recipient,
+    "unseal": unseal,
+}

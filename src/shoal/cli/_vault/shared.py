@@ -23,7 +23,7 @@ from shoal.cli._shell.options import Json
 from shoal.cli._shell.texts import names
 from shoal.disk.atomic import atomic
 from shoal.errors import TamperError, UsageError
-from shoal.protector.action_table import ACTIONS, REQUIRED, Action
+from shoal.protector.action_table import ACTIONS, REQUIRED
 
 if TYPE_CHECKING:
     from shoal.protector.crypto.master_keys import KeyProvider
@@ -36,7 +36,6 @@ else:
 tell = _shared.tell
 Answer = tuple[dict[str, Any], Any]
 """What a command answers: an object for ``--json``, and a sentence or a table for people."""
-Answering = Callable[[Any, Mapping[str, Any]], Answer]
 
 Place = Annotated[
     str,
@@ -78,42 +77,23 @@ DomainName = Annotated[str, typer.Option("--domain", help="Domain of the pseudon
 Purpose = Annotated[str, typer.Option("--purpose", help="What it is for; goes into the log.")]
 
 
-COMMANDS: dict[str, Callable[..., None]] = {}
-"""Every command by its name, in the order of the help."""
+def acting(command: Callable[..., Answer]) -> Callable[..., None]:
+    """A command of a person who logs in: it gets the session, and the options that lead to one are added to its own."""
+    return _with_options(command, session, {"token_file": TokenFile})
 
 
-def alone(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The command of this name, which needs no vault or opens it in a way of its own."""
-    return lambda command: COMMANDS.setdefault(name, command)
+def keyed(command: Callable[..., Answer]) -> Callable[..., None]:
+    """The same for the change of keys, which two people agree on in any case: a whole key may be changed to shares."""
+    return _with_options(command, functools.partial(session, maintenance=False), {"token_file": TokenFile})
 
 
-def acting(name: str, *, maintenance: bool = True) -> Callable[[Callable[..., Answer]], Callable[..., None]]:
-    """A command of a person who logs in: it gets the session, and the options that lead to one are added to its own.
+def derived(name: str, options: Mapping[str, Any], answer: Callable[[Any, Mapping[str, Any]], Answer]) -> Callable[..., None]:
+    """The command of an action of the vault's table whose arguments stand on the command line.
 
-    Without ``maintenance`` for the change of keys, which two people agree on in any case: a whole key may be changed to shares.
-    """
-    enter = functools.partial(session, maintenance=maintenance)
-    return lambda command: COMMANDS.setdefault(name, _with_options(command, enter, {"token_file": TokenFile}))
-
-
-def derived(name: str, /, **options: Any) -> Callable[[Answering], Answering]:
-    """The command of an action of the vault's table whose arguments stand on the command line; the decorated function gets the
-    result and what was given, and makes the answer.
-
-    ``options`` are the options by parameter; name, defaults and help come from the table.
+    ``options`` are the options by parameter; defaults and help come from the table. ``answer`` gets the result and what was
+    given.
     """
     action = next(a for a in ACTIONS if a.name == name)
-
-    def add(answer: Answering) -> Answering:
-        acting(action.command)(_command_of(action, options, answer))
-        return answer
-
-    return add
-
-
-def _command_of(action: Action, options: Mapping[str, Any], answer: Answering) -> Callable[..., Answer]:
-    """The function of an action, with its options as typer reads them."""
-    name = action.name
 
     def command(session: Any, **given: Any) -> Answer:
         work = functools.partial(getattr(care_of(session), name), session) if action.care else getattr(session, name)
@@ -128,12 +108,12 @@ def _command_of(action: Action, options: Mapping[str, Any], answer: Answering) -
     first = inspect.Parameter("session", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     command.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
     command.__name__, command.__doc__ = name, f"{action.help}."
-    return command
+    return acting(command)
 
 
-def opening(name: str) -> Callable[[Callable[..., Answer]], Callable[..., None]]:
+def opening(command: Callable[..., Answer]) -> Callable[..., None]:
     """A command that works on the open vault itself."""
-    return lambda command: COMMANDS.setdefault(name, _with_options(command, opened, {}))
+    return _with_options(command, opened, {})
 
 
 def _with_options(command: Callable[..., Answer], enter: Callable[..., Any], more: dict[str, Any]) -> Callable[..., None]:

@@ -319,12 +319,12 @@ def read_arx(path: str | Path, column: str = "", *, on_gap: OnGap = "error") -> 
     if on_gap == "error" and stars in text and re.search(rf"^{re.escape(stars)}\r?$", text, re.MULTILINE):
         on_gap = "suppress"  # a line of stars stands for the values that are not listed
     try:
-        levels = FromFile(rows, on_gap, column or file.name, delimiter, newline, last, bom, verbatim)
+        made = FromFile(rows, on_gap, column or file.name, delimiter, newline, last, bom, verbatim)
     except HierarchyError as found:
         raise HierarchyError(f"hierarchy '{column or file.name}': {found.message}", hint=found.hint, column=column) from None
-    if looks_like_header(levels._coded, column):
+    if looks_like_header(made._coded, column):
         raise header_line(file.name)
-    return levels
+    return made
 
 
 def write_arx(hierarchy: FromFile | Listed | Hierarchy, path: str | Path) -> None:

@@ -290,11 +290,9 @@ def _dates(texts: Sequence[str], form: str) -> Dates:
     if form == "year last":
         periods = tuple(p for p in periods if p not in ("month", "quarter"))
     exact = form in ("", "iso") and any(len(t) > 10 for t in texts)
-    periods_text = ", ".join(("day", *periods) if exact else periods)
+    words = ", ".join(("day", *periods) if exact else periods)
     shape = "" if form in ("", "iso") else form
-    return Dates(
-        ("day", *periods) if exact else periods, form=shape, why=f"{'points in time' if exact else 'dates'}: {periods_text}"
-    )
+    return Dates(("day", *periods) if exact else periods, form=shape, why=f"{'points in time' if exact else 'dates'}: {words}")
 
 
 def _same_shape(texts: Sequence[str]) -> bool:

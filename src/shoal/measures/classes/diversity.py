@@ -158,10 +158,10 @@ def profile(counts: ClassCounts, column: str) -> SensitiveProfile:
     """The profile of a sensitive column, made once per :class:`ClassCounts`."""
     if column not in counts.sensitive:
         raise missing_column(column, tuple(counts.sensitive), table="counts", what="sensitive column")
-    profiles = _CACHE.setdefault(counts, {})
-    if column not in profiles:
-        profiles[column] = SensitiveProfile(counts.n_classes, counts.sensitive[column])
-    return profiles[column]
+    made = _CACHE.setdefault(counts, {})
+    if column not in made:
+        made[column] = SensitiveProfile(counts.n_classes, counts.sensitive[column])
+    return made[column]
 
 
 HELPERS = ("is_ordered", "is_recursive_diverse", "natural_order", "profile", "whole_diversity")

@@ -132,13 +132,13 @@ class Linked:
         index = np.flatnonzero(alive)
         traces, t = numbered(trace[index])
         p = numbered(point[index])[1]
-        counted = Traces.of(t, p)  # before the order: its peak of memory is the higher one
+        made = Traces.of(t, p)  # before the order: its peak of memory is the higher one
         rank = np.empty(int(p.max(initial=-1)) + 1, np.int64)
         rank[np.argsort(np.bincount(p), kind="stable")] = np.arange(len(rank))
         t = t * len(rank) + rank[p]
         del p
         order = np.argsort(t)  # as Traces has them: of each trace the rarest point first
-        return cls(counted, owner[traces], index[order], counted.first, counted.visitor)
+        return cls(made, owner[traces], index[order], made.first, made.visitor)
 
     @classmethod
     def fitting(cls, asked: Asked, trace: IntArray, point: IntArray, owner: IntArray, alive: Mask, shown: Shown | None) -> Linked:
@@ -146,19 +146,17 @@ class Linked:
         if isinstance(asked, KnownLength):
             lengths = np.bincount(trace[alive], minlength=int(trace.max()) + 1)
             return cls.of(trace, point * (int(lengths.max()) + 1) + lengths[trace], owner, alive)
-        traces = cls.of(trace, point, owner, alive)
+        made = cls.of(trace, point, owner, alive)
         if isinstance(asked, KnownAbsence):
-            return replace(traces, test=weak_sets.ABSENT)
+            return replace(made, test=weak_sets.ABSENT)
         if isinstance(asked, KnownRecords | Unicity):
-            return traces
-        seen = (shown or Shown()).take(traces.pair)
+            return made
+        seen = (shown or Shown()).take(made.pair)
         if isinstance(asked, NearRecords):
-            return traces.near(asked, seen)
+            return made.near(asked, seen)
         if isinstance(asked, InferredPlace):
-            return traces.with_places(asked, seen)
-        return traces.with_values(
-            asked, np.repeat(np.arange(traces.traces.n_people), traces.traces.lengths), seen.values[asked.column]
-        )
+            return made.with_places(asked, seen)
+        return made.with_values(asked, np.repeat(np.arange(made.traces.n_people), made.traces.lengths), seen.values[asked.column])
 
     def near(self, asked: NearRecords, shown: Shown) -> Linked:
         """Everybody at a point that is not further away than the requirement says fits."""

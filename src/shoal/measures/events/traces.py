@@ -277,10 +277,10 @@ class Traces:
         keys = where.astype(np.int64)
         keys *= people
         keys += who
-        traces = cls.of_keys(keys, people)
-        if traces.n_points != points:
+        made = cls.of_keys(keys, people)
+        if made.n_points != points:
             raise InternalError(f"of {points} points some have no record.")
-        return traces
+        return made
 
     @classmethod
     def of_keys(cls, keys: IntArray, people: int) -> Traces:

@@ -461,10 +461,10 @@ def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[E
 def compare_counts(before: IntArray, after: IntArray, name: str, name_large: str, where: str = "") -> list[EventUse]:
     """Trips by origin and destination: all, and those of large flows."""
     large = before > LARGE
-    title = f"trips by origin and destination{where}"
-    out = [count_use(name, title, before, after)]
+    words = f"trips by origin and destination{where}"
+    out = [count_use(name, words, before, after)]
     if large.any():
-        out.append(count_use(name_large, f"{title} that had more than {LARGE}", before[large], after[large]))
+        out.append(count_use(name_large, f"{words} that had more than {LARGE}", before[large], after[large]))
     return out
 
 
@@ -481,8 +481,8 @@ def _supports(before: Log, after: Log) -> EventUse:
     one, two = _visitors(before), _visitors(after)
     size = max(len(one), len(two))
     a, b = np.pad(one, (0, size - len(one))), np.pad(two, (0, size - len(two)))
-    title = "places (or items) that occur; kept, error: of the people counted at each (pseudonyms, after)"
-    counts = count_use("people per place", title, a, b)
+    words = "places (or items) that occur; kept, error: of the people counted at each (pseudonyms, after)"
+    counts = count_use("people per place", words, a, b)
     return replace(counts, before=float((a > 0).sum()), after=float((b > 0).sum()))
 
 
@@ -499,6 +499,6 @@ def _profile(name: str, before: IntArray, after: IntArray, size: int) -> EventUs
     """Records by hour or weekday: the largest share, how much the two profiles overlap, and the error of the counts."""
     one, two = np.bincount(before, minlength=size), np.bincount(after, minlength=size)
     a, b = one / len(before), two / len(after)
-    title = f"largest share of the records in one {name}; kept: how far the two profiles agree; error: of the counts"
+    words = f"largest share of the records in one {name}; kept: how far the two profiles agree; error: of the counts"
     error = float(np.abs(one - two).sum() / one.sum())
-    return EventUse(name, title, float(a.max()), float(b.max()), float(np.minimum(a, b).sum()), error)
+    return EventUse(name, words, float(a.max()), float(b.max()), float(np.minimum(a, b).sum()), error)

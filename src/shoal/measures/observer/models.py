@@ -96,10 +96,10 @@ def dining_cryptographers(players: int = 3, *, bias: float = 0.5, insiders: Sequ
     for coins in itertools.product((0, 1), repeat=players):
         chance = math.prod(bias if c else 1 - bias for c in coins)
         for payer in range(players + 1):
-            outcome = " ".join(str(coins[i - 1] ^ coins[i] ^ (payer == i)) for i in range(players))
+            words = " ".join(str(coins[i - 1] ^ coins[i] ^ (payer == i)) for i in range(players))
             if insiders:
-                outcome += "; coins " + "".join(str(coins[c]) for c in shown) + ("; paid" if payer in insiders else "")
-            seen.setdefault(outcome, np.zeros(players + 1))[payer] += chance
+                words += "; coins " + "".join(str(coins[c]) for c in shown) + ("; paid" if payer in insiders else "")
+            seen.setdefault(words, np.zeros(players + 1))[payer] += chance
     names = (*(f"player {i}" for i in range(players)), "nobody")
     return _model("dining cryptographers", names, seen)
 
@@ -161,14 +161,14 @@ def crowds(members: int, *, corrupt: int, forward: float, paths: int = 1) -> Mod
     for sequence in itertools.combinations_with_replacement(range(honest + 1), paths):
         counts = np.bincount(sequence, minlength=honest + 1)
         ways = math.factorial(paths) / math.prod(math.factorial(int(k)) for k in counts)
-        outcome = ", ".join(f"member {i} × {k}" for i, k in enumerate(counts[:-1]) if k) or "nobody seen"
-        seen[outcome] = ways * np.prod(one**counts, axis=1)
+        words = ", ".join(f"member {i} × {k}" for i, k in enumerate(counts[:-1]) if k) or "nobody seen"
+        seen[words] = ways * np.prod(one**counts, axis=1)
     return _model("Crowds", tuple(f"member {i}" for i in range(honest)), seen)
 
 
 def _model(name: str, subjects: tuple[str, ...], seen: dict[str, FloatArray]) -> Model:
     prior = np.full(len(subjects), 1.0 / len(subjects))
-    possible = {outcome: likelihood for outcome, likelihood in seen.items() if float(likelihood.sum()) > 0}
+    possible = {words: likelihood for words, likelihood in seen.items() if float(likelihood.sum()) > 0}
     table = PosteriorTable.from_likelihood(prior, np.array(list(possible.values())))
     return Model(name, subjects, tuple(possible), table)
 

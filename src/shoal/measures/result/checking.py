@@ -116,8 +116,8 @@ def _verdict(measured: Measured, text: str, reading: Reading) -> Verdict:
     clause = Clause.read(text)
     kind = kind_named(clause.word)
     if kind is not None and clause.sign in kind.signs_known() and clause.bound + (clause.sign == ">") != kind.trivial_bound:
-        requirement = kind.from_clause(clause, reading)
-        return requirement.judged(number_for(measured, requirement))
+        asked = kind.from_clause(clause, reading)
+        return asked.judged(number_for(measured, asked))
     if clause.bound < 0:
         raise UsageError("no number of a measurement is negative.", hint="Write for example k>=5.")
     column = ", ".join(clause.inside) or None

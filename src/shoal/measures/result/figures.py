@@ -523,10 +523,10 @@ class Figures:
     def subsets(self, up_to: int | None = None) -> list[column_sets.Subset]:
         """Every subset of at most ``up_to`` quasi-identifiers; without a number as large as is quickly counted, at most 3."""
         size = up_to if up_to is not None else self._affordable()
-        cached = self.__dict__.setdefault("_subsets", {})
-        if size not in cached:
-            cached[size] = column_sets.all_subsets(self.counts, up_to=size, recount=self.recount)
-        counted: list[column_sets.Subset] = cached[size]
+        made = self.__dict__.setdefault("_subsets", {})
+        if size not in made:
+            made[size] = column_sets.all_subsets(self.counts, up_to=size, recount=self.recount)
+        counted: list[column_sets.Subset] = made[size]
         return counted
 
     def _affordable(self) -> int:
@@ -543,11 +543,11 @@ class Figures:
 
     def contributions(self) -> list[column_sets.Contribution]:
         """What each quasi-identifier adds to the uniques, largest first."""
-        cached = self.__dict__.get("_contributions")
-        if cached is None:
-            cached = column_sets.column_contributions(self.counts, recount=self.recount)
-            self.__dict__["_contributions"] = cached
-        counted: list[column_sets.Contribution] = cached
+        made = self.__dict__.get("_contributions")
+        if made is None:
+            made = column_sets.column_contributions(self.counts, recount=self.recount)
+            self.__dict__["_contributions"] = made
+        counted: list[column_sets.Contribution] = made
         return counted
 
     def suda(self, **options: Any) -> Suda:

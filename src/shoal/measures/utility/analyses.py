@@ -164,8 +164,8 @@ def _scores(
     make: Callable[[], Any], x: FloatArray, y: FloatArray, x_test: FloatArray, y_test: FloatArray, *, numeric: bool
 ) -> dict[str, float]:
     """Scores of one model on one test part; a target with a single value in training is guessed."""
-    have, finite_test = np.isfinite(y), np.isfinite(y_test)
-    x, y, x_test, y_test = x[have], y[have], x_test[finite_test], y_test[finite_test]
+    have, asked = np.isfinite(y), np.isfinite(y_test)
+    x, y, x_test, y_test = x[have], y[have], x_test[asked], y_test[asked]
     if not len(y) or not len(y_test):
         return {}
     middle, spread = x.mean(axis=0), x.std(axis=0)

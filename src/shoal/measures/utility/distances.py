@@ -210,8 +210,8 @@ def query_errors(columns: Sequence[Queried], *, queries: int, seed: int) -> Quer
     errors = []
     for _ in range(queries):
         width = int(rng.integers(1, min(MOST_COLUMNS, len(usable)) + 1))
-        chosen = [usable[i] for i in rng.choice(len(usable), size=width, replace=False)]
-        errors.append(_error(chosen, [_stretch(c.column, width, rng) for c in chosen]))
+        asked = [usable[i] for i in rng.choice(len(usable), size=width, replace=False)]
+        errors.append(_error(asked, [_stretch(c.column, width, rng) for c in asked]))
     values = np.array(errors)
     return QueryErrors(queries, float(values.mean()), float(np.median(values)), float(np.quantile(values, 0.9)))
 

@@ -86,10 +86,10 @@ class SignedCertificate:
     @classmethod
     def from_json(cls, data: Any) -> Self:
         """A signed certificate from plain values in one piece; parts that are missing, unknown or mistyped are refused."""
-        certificate = form.typed(cls, data)
-        if certificate.key is None or certificate.signature is None:
+        made = form.typed(cls, data)
+        if made.key is None or made.signature is None:
             raise TamperError("the certificate carries no signature.", hint=form.HINT)
-        return certificate
+        return made
 
 
 def check_require(require: Mapping[str, Any]) -> None:
@@ -182,20 +182,14 @@ class Certificate(SignedCertificate):
                 else f"this is not a certificate ('{FORMAT}').",
                 hint="Use the version of Shoal that is named in it under 'tool'." if other else form.HINT,
             )
-        certificate = super().from_json(data)
-        later = (
-            certificate.given,
-            certificate.identifying,
-            certificate.looks_identifying,
-            certificate.notes,
-            certificate.utility.allowed,
-        )
-        if {part is None for part in later} != {version == FORMAT_1} or (certificate.known is not None and version == FORMAT_1):
+        made = super().from_json(data)
+        later = (made.given, made.identifying, made.looks_identifying, made.notes, made.utility.allowed)
+        if {part is None for part in later} != {version == FORMAT_1} or (made.known is not None and version == FORMAT_1):
             raise TamperError("the certificate has parts of another version than its own.", hint=form.HINT)
-        if (certificate.after_people is None or certificate.requirements_people is None) != (certificate.unit.column is None):
+        if (made.after_people is None or made.requirements_people is None) != (made.unit.column is None):
             raise TamperError("the certificate counts people without a person column, or the reverse.", hint=form.HINT)
-        check_require(certificate.require)
-        return certificate
+        check_require(made.require)
+        return made
 
 
 ONE_LEVEL = "with one level per column"

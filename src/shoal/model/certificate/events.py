@@ -213,6 +213,6 @@ class EventCertificate(SignedCertificate):
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        certificate = super().from_json(data)
-        check_require(certificate.require)
-        return certificate
+        made = super().from_json(data)
+        check_require(made.require)
+        return made

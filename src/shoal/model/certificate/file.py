@@ -53,15 +53,15 @@ def read_signed(path: Path, kind: type[C]) -> C:
     except (ValueError, RecursionError):
         raise TamperError("the certificate is not valid JSON.", hint=HINT) from None
     try:
-        certificate = kind.from_json(flat_form(plain))
-        again = certificate.to_bytes()
+        made = kind.from_json(flat_form(plain))
+        again = made.to_bytes()
     except (ValueError, RecursionError) as error:  # text that is not Unicode
         if isinstance(error, TamperError):
             raise
         raise TamperError("the certificate holds what Shoal never writes.", hint=HINT) from None
     if again != content:
         raise TamperError("the certificate was rewritten: its bytes are not as Shoal writes them.", hint=HINT)
-    return certificate
+    return made
 
 
 def read_bytes(path: Path) -> bytes:

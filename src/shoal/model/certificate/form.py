@@ -86,8 +86,8 @@ def _value(hint: Any, data: Any, place: str) -> Any:
     if hint is float:
         good = type(data) in (int, float) and math.isfinite(data)
         return data if good else _refuse(place, "a finite number")
-    type_names = {str: "a text", int: "a whole number", bool: "true or false", type(None): "empty"}
-    return data if type(data) is hint else _refuse(place, type_names[hint])
+    words = {str: "a text", int: "a whole number", bool: "true or false", type(None): "empty"}
+    return data if type(data) is hint else _refuse(place, words[hint])
 
 
 def _one_of(kinds: tuple[Any, ...], data: Any, place: str) -> Any:

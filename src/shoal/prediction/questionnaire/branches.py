@@ -52,17 +52,17 @@ class Branches:
 
     def _law(self, wanted: set[str]) -> Distribution:
         keep = not self.hidden and self.gate.names[0] in wanted
-        reached = [child for child in self.options if wanted.intersection(_names(child))]
+        asked = [child for child in self.options if wanted.intersection(_names(child))]
         ways: dict[tuple[int, ...], list[int]] = {}
         for a in range(self.gate.joint.size):
-            ways.setdefault(tuple(id(child[a]) for child in reached), []).append(a)
+            ways.setdefault(tuple(id(child[a]) for child in asked), []).append(a)
         y, mass, cells = [], [], 0
         for answers in ways.values():
             shares = self.gate.joint[answers]
             shares = shares[shares > 0] if keep else shares.sum(keepdims=True)
             if not shares.sum() > 0:
                 continue
-            inside = [block.part(list(wanted))[0] for child in reached if (block := child[answers[0]]) is not None]
+            inside = [block.part(list(wanted))[0] for child in asked if (block := child[answers[0]]) is not None]
             cells += (len(answers) if keep else 1) * math.prod(d.occupied for d in inside)
             own_y, own_mass = -np.log(shares), shares
             for d in inside:

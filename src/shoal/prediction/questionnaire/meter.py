@@ -252,8 +252,8 @@ class Meter:
     """People, model and scores of the pilot that the shares rest on."""
 
     def __repr__(self) -> str:
-        size = f"{len(self.waterfall)} questions"
-        return f"<Meter of {size}: {self.unique.value:.4g} of the respondents unique, target {self.target:g}, {self.light}>"
+        asked = f"{len(self.waterfall)} questions"
+        return f"<Meter of {asked}: {self.unique.value:.4g} of the respondents unique, target {self.target:g}, {self.light}>"
 
     @property
     def reached(self) -> bool:

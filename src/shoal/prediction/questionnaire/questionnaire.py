@@ -93,8 +93,8 @@ class Questionnaire:
         self.by_place: tuple[str, ...] = ()  # questions that the counts of a place would give the shares of
 
     def __repr__(self) -> str:
-        size = f"{len(self.questions)} questions to {self.respondents:,} of {self.population:,} people"
-        return f"<Questionnaire: {size}>"
+        asked = f"{len(self.questions)} questions to {self.respondents:,} of {self.population:,} people"
+        return f"<Questionnaire: {asked}>"
 
     @property
     def opened(self) -> tuple[str, ...]:
@@ -259,9 +259,9 @@ class Questionnaire:
         for child in self._following(q.name):
             answers = () if child.when is None else child.when[1]
             rows = [child.p] if child.given is None else list(child.given)
-            blocks = [block for row in rows for block in self._block(child, row, wanted)]
-            if blocks:
-                led = dict(zip(answers, blocks * len(answers) if child.given is None else blocks, strict=False))
+            made = [block for row in rows for block in self._block(child, row, wanted)]
+            if made:
+                led = dict(zip(answers, made * len(answers) if child.given is None else made, strict=False))
                 options.append(tuple(led.get(a) for a in range(q.answers)))
         if options:
             return [Branches(own, tuple(options), hidden=q.name not in wanted)]
@@ -279,9 +279,9 @@ class Questionnaire:
         for name in sorted(names, key=lambda x: -self.questions[x].law.entropy):
             telling.setdefault(whole_question(name), name)
         ranked, matters = list(telling.values())[:14], list(telling)[:3]
-        respondents, everybody = _meter.unique_shares(pieces, [n, self.population])
+        asked, everybody = _meter.unique_shares(pieces, [n, self.population])
         return Meter(
-            unique=self._share(blocks, names, n, respondents, grade),
+            unique=self._share(blocks, names, n, asked, grade),
             population_unique=self._share(blocks, names, self.population, everybody, grade),
             smallest_group=(_meter.smallest_group_of_any if assumed or free else _meter.smallest_group)(pieces, n),
             respondents=n,
@@ -393,10 +393,10 @@ class Questionnaire:
             i = q.labels.index(label) if label is not None else None if q.labels and isinstance(value, str) else value
             if not isinstance(i, (int, np.integer)) or not 0 <= int(i) < q.answers:
                 raise UsageError(f"question '{name}' has no such answer.", hint=f"Give a number from 0 to {q.answers - 1}.")
-            share = 1.0 if q.when is None or q.when[0] in answers else self._asked_share(q)
+            asked = 1.0 if q.when is None or q.when[0] in answers else self._asked_share(q)
             block = next((b for b in self.blocks() if isinstance(b, QuestionBlock) and name in b.names), None)
             if block is None or len(block.names) == 1:
-                shares.append(share * float(q.p[int(i)]))
+                shares.append(asked * float(q.p[int(i)]))
                 tied[name,] = shares[-1]
                 continue
             before = _share_in(block, places)

@@ -104,14 +104,14 @@ def suggestions(
     questions: Mapping[str, Question], blocks: Sequence[_meter.Block], n: int, target: float, most: int
 ) -> list[Suggestion]:
     """The cheapest change, then the cheapest ones that leave a question as it is which the one before changed most."""
-    proposals: list[Suggestion] = []
+    made: list[Suggestion] = []
     left = dict(questions)
     for _ in range(most):
         one = suggest(left, blocks, n, target)
-        if not one.changes or (proposals and not one.reached):
+        if not one.changes or (made and not one.reached):
             break
-        if all({c.text for c in one.changes} != {c.text for c in other.changes} for other in proposals):
-            proposals.append(replace(one, single=None) if proposals else one)
+        if all({c.text for c in one.changes} != {c.text for c in other.changes} for other in made):
+            made.append(replace(one, single=None) if made else one)
         changed = [c for c in one.changes if not left[c.question].fixed]
         if not changed:
             break
@@ -119,7 +119,7 @@ def suggestions(
         if one.asked:  # of many, the one that tells least among those left out is spared
             dearest = min(changed, key=lambda c: (c.cost, c.question))
         left[dearest.question] = replace(left[dearest.question], fixed=True)
-    return proposals
+    return made
 
 
 def suggest(questions: Mapping[str, Question], blocks: Sequence[_meter.Block], n: int, target: float) -> Suggestion:

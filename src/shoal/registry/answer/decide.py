@@ -79,15 +79,15 @@ class Decision:
     @property
     def sentence(self) -> str:
         """What the codes asked for would do, and what to ask instead."""
-        names, people = words(x.asked for x in self.lines), f"{self.group_size:,} people of {self.place}"
+        asked, people = words(x.asked for x in self.lines), f"{self.group_size:,} people of {self.place}"
         between = f"between {as_percent(self.before.low)} and {as_percent(self.before.high)}"
         target, sure = as_percent(self.target), confidence(self.before)
         if self.verdict == "within":
-            return f"Within the target of {target}: by {names}, {at_most(self.before.high)} of {people} are unique{sure}."
+            return f"Within the target of {target}: by {asked}, {at_most(self.before.high)} of {people} are unique{sure}."
         if self.verdict == "beyond":
-            text = f"Beyond the target of {target}: {names} make {share_words(self.before)} of {people} unique{sure}."
+            text = f"Beyond the target of {target}: {asked} make {share_words(self.before)} of {people} unique{sure}."
         else:
-            text = f"Not known whether the target of {target} is met: by {names}, {between} of {people} are unique."
+            text = f"Not known whether the target of {target} is met: by {asked}, {between} of {people} are unique."
         for codes, share in self.sets[:1]:
             most = f"{at_most(share.high)}{confidence(share)}"
             text += f" Ask for {words(codes)}: {', '.join(dict.fromkeys((about_percent(share.value), most)))}."
@@ -96,11 +96,11 @@ class Decision:
     @property
     def how_many(self) -> str:
         """How many people to ask: more people are more people alike, so there is no largest number, but a smallest."""
-        names, target = words(x.asked for x in self.lines), as_percent(self.target)
+        asked, target = words(x.asked for x in self.lines), as_percent(self.target)
         if self.enough is None:
-            return f"No number of respondents is known with which {names} stay within {target}."
+            return f"No number of respondents is known with which {asked} stay within {target}."
         grade = " (grade C)" if self.enough_grade == "C" else ""
-        return f"By {names}, {target} holds from {self.enough:,} respondents on{grade}; more respondents make the share smaller."
+        return f"By {asked}, {target} holds from {self.enough:,} respondents on{grade}; more respondents make the share smaller."
 
     @property
     def letter(self) -> str:
@@ -149,13 +149,13 @@ def decide(
     codings = (coding for p in (people, *people.parents()) for coding in registry.source.codings(str(p)))
     own = frozenset(code for coding in codings for code in coding if code.startswith("x/"))  # the only levels of own codes
     search = _Search(registry, people, group_size, target, own)
-    query = registry.query(wanted, people)
-    if not query.records:
+    asked = registry.query(wanted, people)
+    if not asked.records:
         raise UsageError(
             "the registry knows nothing about these attributes.",
-            hint=" ".join(query.notes) or "Query them one by one to see what it knows.",
+            hint=" ".join(asked.notes) or "Query them one by one to see what it knows.",
         )
-    first = query.unique_share(group_size, target)
+    first = asked.unique_share(group_size, target)
     log = [f"{', '.join(wanted)}: {_say_bound(first)}"]
     ladders = [(code, *coarser(code, search.levels)) for code in wanted]
     while prod(len(ladder) + 1 for ladder in ladders) > MOST_SETS and (longest := max(ladders, key=len))[2:]:
@@ -166,11 +166,11 @@ def decide(
     if not sets:
         log.append("No set of them is known to be within the target.")
     lines = tuple(search.line(code, now) for code in wanted)
-    most = query.people
-    enough = fewest(lambda groups: [query.unique_share(k, target).high for k in groups], most, target) if most else None
-    grade = query.unique_share(enough, target).grade if enough else ""
+    most = asked.people
+    enough = fewest(lambda groups: [asked.unique_share(k, target).high for k in groups], most, target) if most else None
+    grade = asked.unique_share(enough, target).grade if enough else ""
     return Decision(
-        people, group_size, target, first, share, lines, share is not None, tuple(log), tuple(sets), enough, grade, query.fit
+        people, group_size, target, first, share, lines, share is not None, tuple(log), tuple(sets), enough, grade, asked.fit
     )
 
 
@@ -209,8 +209,8 @@ class _Search:
         """The advice for one attribute, given the codes that are kept."""
         got = next((c for c in kept if attribute(c) == attribute(code)), None)
         if got is not None:
-            plain = Line(code, "collect", code, "fine as asked")
-            return plain if got == code else Line(code, "band", got, f"coarsened from {code}")
+            asked = Line(code, "collect", code, "fine as asked")
+            return asked if got == code else Line(code, "band", got, f"coarsened from {code}")
         coarsest = (code, *coarser(code, self.levels))[-1]
         unknown, least = "", 0.0
         for others in _ladder(kept, self.levels):

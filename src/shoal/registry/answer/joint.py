@@ -62,8 +62,8 @@ def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = 
     if cells is None:
         share = analyse.unique_share(record.summary, group_size, sampled=record.sampled)
         return replace(share, low=0.0, high=1.0, grade="C", notes=(*share.notes, ESTIMATED)) if record.estimated else share
-    group, n = analyse.checked_group(group_size), int(cells.people.sum())
-    k = min(group, n)  # of fewer people everybody is asked
+    asked, n = analyse.checked_group(group_size), int(cells.people.sum())
+    k = min(asked, n)  # of fewer people everybody is asked
     p, doubt, room = cells.people / n, DOUBT if record.estimated else 0.0, min(room, 1e12)
     less, more = share_ends(cells.people, cells.off, doubt)
     low, high = unique_ends(less, more, cells.most * room, k)
@@ -84,7 +84,7 @@ def unique_share(record: Record, group_size: int, codes: Sequence[str] | None = 
     else:
         fewest = max(1, n - int(cells.off.sum()))
         share = analyse.of_people(share, fewest, k, most_alone(room * int(cells.most.sum()), min(k, fewest)))
-    if group > n and LARGER not in share.notes:
+    if asked > n and LARGER not in share.notes:
         share = replace(share, low=0.0, grade="C", notes=(*share.notes, LARGER), details={})
     if not record.estimated:
         return share

@@ -122,9 +122,9 @@ def match(notices: Iterable[Notice], registry: Registry, *, about: str = "") -> 
     requests.sort(key=lambda r: (-len(r.held), -len(r.recognise), r.asks.id, r.holds.id))
     details = _Telling(registry)
     matches = [replace(j, unique=details.of(j.shared, j.one, j.other)) for j in joins[:MOST_MATCHES]]
-    shown = [replace(r, unique=details.of(r.recognise, r.asks, r.holds)) for r in requests[:MOST_MATCHES]]
+    asked = [replace(r, unique=details.of(r.recognise, r.asks, r.holds)) for r in requests[:MOST_MATCHES]]
     matches.sort(key=lambda j: -_value(j.unique))
-    return Matches(tuple(matches), tuple(shown), more)
+    return Matches(tuple(matches), tuple(asked), more)
 
 
 def _pairs(known: Sequence[Notice], named: int) -> Iterator[tuple[Notice, Notice]]:
@@ -185,10 +185,10 @@ class _Telling:
 
     def of(self, codes: tuple[str, ...], one: Notice, other: Notice) -> Estimate | None:
         people = max(one.population, other.population, key=lambda p: (p.place.count("/"), len(p.filters), p.key))
-        key = (codes, people.key)
-        if key not in self._kept:
-            self._kept[key] = self._ask(codes, people)
-        return self._kept[key]
+        asked = (codes, people.key)
+        if asked not in self._kept:
+            self._kept[asked] = self._ask(codes, people)
+        return self._kept[asked]
 
     def _ask(self, codes: tuple[str, ...], people: Population) -> Estimate | None:
         """Of everybody in the population; nothing where no record is about them."""

@@ -202,13 +202,13 @@ class Registry:
         for record in records[:5]:
             people = str(record.population)
             others = [view.topic(c, people) for c in view.codings(record.population)[:50] if c != record.codes]
-            against += [(record, other, reason) for other, reason in contradictions(record, [r for t in others for r in t])]
+            against += [(record, other, words) for other, words in contradictions(record, [r for t in others for r in t])]
         return against
 
     def _doubts(self, records: tuple[Record, ...], against: list[tuple[Record, Record, str]], view: View) -> Iterator[str]:
         """Records that stand out from similar ones, or contradict others of their population."""
         for record in records[:5]:
-            contradicted = next((reason for mine, _, reason in against if mine.id == record.id), None)
+            contradicted = next((words for mine, _, words in against if mine.id == record.id), None)
             for sentence in (self._odd(record, records, view), contradicted):
                 if sentence:
                     yield f"The record of {record.holder} stands out. {sentence}"

@@ -165,12 +165,12 @@ def propose_study(
                 left_out[TWICE] += 1
                 continue
             seen.add((wanted, places is None))
-            proposed = _propose(one, wanted, places, around, book, published, options)
-            for proposal in proposed.proposals:
+            made = _propose(one, wanted, places, around, book, published, options)
+            for proposal in made.proposals:
                 if not proposal.unchanged:
                     book.add(Entry(proposal.record, proposal.people))
-            proposals += proposed.proposals
-            left_out.update(proposed.left_out)
+            proposals += made.proposals
+            left_out.update(made.left_out)
     if not proposals:
         raise DataError(
             "nothing of the study can be published: " + ", ".join(sorted(left_out)) + ".",
@@ -193,8 +193,8 @@ def _propose(
     try:
         if places is not None:
             return propose_each(places, wanted, around, ledger=book, published=lambda p: published(wanted, p), **options)
-        proposed = propose(everybody, wanted, around, ledger=book, published=published(wanted, around), **options)
-        return Bulk((proposed,), {})
+        made = propose(everybody, wanted, around, ledger=book, published=published(wanted, around), **options)
+        return Bulk((made,), {})
     except (DataError, RequirementError) as refused:
         reason = SMALL if isinstance(refused, DataError) else DIFFERENCED
         return Bulk((), {reason: 1 if places is None else len(places)})

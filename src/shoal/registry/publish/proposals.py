@@ -61,8 +61,8 @@ class Ledger:
 
     def others(self, codes: tuple[str, ...], population: Population) -> Iterable[Entry]:
         """Publications of the same quasi-identifier, in any coding of the same answers, other than this topic itself."""
-        same = same_question(codes)
-        alike = [topics for c, topics in self._of_codes.items() if c == codes or same_question(c) == same]
+        asked = same_question(codes)
+        alike = [topics for c, topics in self._of_codes.items() if c == codes or same_question(c) == asked]
         here = self._of_codes.get(codes, {})
         return [entry for topics in alike for other, entry in topics.items() if topics is not here or other != population.key]
 

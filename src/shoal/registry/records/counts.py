@@ -85,8 +85,8 @@ class JointCounts:
         off = np.full(grid.shape, self.off)
         most = even = usual = np.ones((), dtype=np.int64)
         for axis, (code, listed) in enumerate(self.answers.items()):
-            values = wanted.get(attribute(code))
-            bands = _axis(code, listed, values)
+            asked = wanted.get(attribute(code))
+            bands = _axis(code, listed, asked)
             if bands is None:
                 return None
             starts, here, below, split = bands
@@ -108,13 +108,13 @@ class JointCounts:
             return None
         wanted, grid, names = {attribute(code): code for code in codes}, self._grid().astype(np.float64), {}
         for axis, (code, listed) in enumerate(self.answers.items()):
-            values = wanted.get(attribute(code))
-            starts, _, _, split = _axis(code, listed, values) or ([], [], [], 1)
+            asked = wanted.get(attribute(code))
+            starts, _, _, split = _axis(code, listed, asked) or ([], [], [], 1)
             times = np.where(_open(listed, starts), 1, split)
             grid = np.add.reduceat(grid, starts, axis=axis)
             grid = np.repeat(grid / times.reshape([-1 if i == axis else 1 for i in range(grid.ndim)]), times, axis=axis)
-            if values is not None:
-                names[values] = listed if values == code else _band_names(listed, AGES[code], AGES[values])
+            if asked is not None:
+                names[asked] = listed if asked == code else _band_names(listed, AGES[code], AGES[asked])
         kept = [i for i, code in enumerate(self.answers) if attribute(code) in wanted]
         grid = grid.sum(axis=tuple(i for i in range(grid.ndim) if i not in kept))
         return grid.transpose([list(names).index(code) for code in codes]), tuple(names[code] for code in codes)

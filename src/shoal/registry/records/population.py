@@ -234,8 +234,8 @@ def _check_letters(name: str, what: str, signs: str, home: str) -> None:
     dead = any(a <= ord(c) <= b and c not in _LIVING for c in every for a, b in _PHONETIC)  # of no living alphabet
     if unicodedata.normalize("NFKC", name) != name or dead:
         raise _look_alike(what)
-    first_words = {unicodedata.name(c, "UNKNOWN").split(" ")[0] for c, k in zip(letters, kinds, strict=True) if k[0] == "L"}
-    scripts = {_TOGETHER.get(word, word) for word in first_words}  # the first word of a letter's name in Unicode
+    words = {unicodedata.name(c, "UNKNOWN").split(" ")[0] for c, k in zip(letters, kinds, strict=True) if k[0] == "L"}
+    scripts = {_TOGETHER.get(word, word) for word in words}  # the first word of a letter's name in Unicode
     at_home = scripts == {home} and len(letters) > _CODE
     if len(scripts) > 1 or (scripts and scripts != {"LATIN"} and not at_home and look(name).isascii()):
         raise _look_alike(what)

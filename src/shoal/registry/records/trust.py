@@ -150,14 +150,14 @@ def contradictions(record: Record, others: Sequence[Record]) -> list[tuple[Recor
     S₂(fine) ≤ S₂(coarse) ≤ m S₂(fine) (Cauchy–Schwarz). A coarser coding makes nobody more unique. And on a product of
     cells κ(X,Y) ≥ κ(X) + κ(Y).
     """
-    pairs = [(other, reason) for other in others if (reason := _cannot_both(record, other))]
+    pairs = [(other, words) for other in others if (words := _cannot_both(record, other))]
     margins = {r.codes[0]: r for r in others if len(r.codes) == 1 and r.codes[0] in record.codes}
     if len(record.codes) > 1 and len(margins) == len(record.codes):
         apart = sum(r.summary.statistics["kappa"].low for r in margins.values())
         product = math.prod(r.summary.cells for r in margins.values()) == record.summary.cells
         if product and record.summary.statistics["kappa"].high < apart:
-            reason = "Its κ is below the sum of what its attributes have alone."
-            pairs += [(r, reason) for r in margins.values()]
+            words = "Its κ is below the sum of what its attributes have alone."
+            pairs += [(r, words) for r in margins.values()]
     return pairs
 
 

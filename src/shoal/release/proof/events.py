@@ -254,7 +254,7 @@ def _facts(records: int, shown: _Shown, known: int) -> EventFacts:
     least, share = len(shown.whose), np.zeros(len(shown.whose))
     for s in range(1, known + 1):
         least = min(least, _sets(shown, s, share))
-        smallest[s], alone[s] = least, round(float(share.mean()), 12) + 0.0
+        smallest[s], alone[s] = least, round(float(share.mean()), 12)
     longest, people = int(shown.lengths.max()), int(shown.whose.max()) + 1
     return EventFacts(records, len(share), people, int(shown.points.max()) + 1, longest, smallest, alone)
 
@@ -483,7 +483,7 @@ def _sure(shown: _Shown, records: int, asked: Requirement, trace: Ints, value: I
             if asked.kind == "alpha":
                 worst.append(float((times / np.bincount(ids)[of]).max(initial=0.0)))
             elif asked.sign == ">=":
-                worst.append(float(np.bincount(of, minlength=int(ids.max()) + 1).min()))
+                worst.append(float(np.bincount(of).min()))
             else:
                 share = times / np.bincount(of, weights=times)[of]
                 apart = np.bincount(of, weights=np.abs(share - whole[what]) - whole[what])
@@ -564,7 +564,7 @@ def recount_uses(
         return out, Counter({e: m for e, m in zip(ends, np.bincount(where).tolist(), strict=False) if BLANK not in e})
     if time is None:
         return out, Counter()
-    shown, times = points_of(columns[:1])
+    shown, times = points_of(columns)
     moments = [_moment(t) for (t,) in times()]
     ranks = {m: i for i, m in enumerate(sorted(set(moments)))}
     when = np.array([ranks[m] for m in moments], dtype=np.int32)[shown]

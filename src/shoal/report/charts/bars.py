@@ -113,9 +113,9 @@ def heat_map(
 
 def _key(left: float, y: float, counted: str, step: float = 62) -> list[Mark]:
     marks = [text(left - 10, y + 10, f"{counted}:", "t-soft", anchor="end")] if left > 16 + 6.6 * len(counted) else []
-    for i, label in enumerate(STEPS):
+    for i, words in enumerate(STEPS):
         at = left + i * step
-        marks += [rect(at, y, step - 2, 10, f"heat{i}", round_=2), text(at + step / 2 - 1, y + 25, label)]
+        marks += [rect(at, y, step - 2, 10, f"heat{i}", round_=2), text(at + step / 2 - 1, y + 25, words)]
     return marks
 
 

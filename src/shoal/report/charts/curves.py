@@ -327,8 +327,8 @@ def frontier(
         marks.append(line(left, up(asked), right, up(asked), "limit"))
         side = place[ks.index(asked)][0] if asked in ks else left
         near = side > (left + right) / 2
-        label = f"you ask for {asked:,}"
-        marks.append(text(left + 8 if near else right, up(asked) + 16, label, "t-ink", anchor="start" if near else "end"))
+        words = f"you ask for {asked:,}"
+        marks.append(text(left + 8 if near else right, up(asked) + 16, words, "t-ink", anchor="start" if near else "end"))
     for p, (x, y) in zip(points, place, strict=True):
         name = p.get("name") or ""
         if p.get("chosen"):  # a ring around a filled sign; a diamond if it has no name of its own

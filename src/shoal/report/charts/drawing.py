@@ -37,9 +37,9 @@ def save(chart: Chart, file: str | Path, *, text: str = "") -> Path:
         data = _png(chart)
     else:
         raise UsageError(f"a plot is written as .svg, .png or .html; found '{out.suffix}'.")
-    with atomic(out) as target:
-        target.write_bytes(data)
-        target.chmod(0o666 & ~umask())
+    with atomic(out) as made:
+        made.write_bytes(data)
+        made.chmod(0o666 & ~umask())
     return out
 
 

@@ -53,16 +53,16 @@ class Meters:
         """The numbers; errors of the library are the caller's to show."""
 
         def work() -> Metered:
-            questionnaire = self._with_pilot(question_edits.questionnaire_of(text, resolver("")), question_edits.pilot_of(text))
-            return Metered(questionnaire, questionnaire.meter())
+            asked = self._with_pilot(question_edits.questionnaire_of(text, resolver("")), question_edits.pilot_of(text))
+            return Metered(asked, asked.meter())
 
         answer: Metered = self._once("meter", text, work, here=True).result()
         return answer
 
     def suggested(self, text: str) -> list[Suggestion] | None:
         """The cheapest change first, then single ones; None while they are looked for."""
-        questionnaire = self.metered(text).asked
-        answer = self._once("suggest", text, lambda: [questionnaire.suggest(), *questionnaire.single_changes()])
+        asked = self.metered(text).asked
+        answer = self._once("suggest", text, lambda: [asked.suggest(), *asked.single_changes()])
         try:
             out: list[Suggestion] = answer.result(PATIENCE)
         except NotYet:
@@ -242,15 +242,15 @@ def shown(meters: Meters, text: str) -> dict[str, Any]:
 
 
 def _numbers(meter: Metered) -> dict[str, Any]:
-    m, questions = meter.meter, meter.asked
+    m, asked = meter.meter, meter.asked
     chart = dial(m.unique.value, (m.unique.low, m.unique.high), m.target, title="Share of respondents who would be one of a kind")
     steps = m.waterfall
-    crowd = [questions.population * 1.0, *(s.crowd for s in steps)]
+    crowd = [asked.population * 1.0, *(s.crowd for s in steps)]
     names, texts = ["asked", *(s.question for s in steps)], {"title": "How the crowd shrinks", "y": "people you hide among"}
-    stairs = [staircase(names, crowd, few=questions.small_group, width=width, **texts) for width in (640, PHONE - 88)]
+    stairs = [staircase(names, crowd, few=asked.small_group, width=width, **texts) for width in (640, PHONE - 88)]
     return {
         "m": m,
-        "asked": questions,
+        "asked": asked,
         "said": sentence(m.unique.value),
         "range": (as_percent(m.unique.low), as_percent(m.unique.high)),
         "aim": one_in(m.target),
@@ -258,8 +258,8 @@ def _numbers(meter: Metered) -> dict[str, Any]:
         "stairs": stairs,
         "grade": GRADES[m.unique.grade],
         "three": [(", ".join(names), percent(share)) for names, share in (m.triples or m.pairs)[:3]],
-        "notes": [*m.unique.notes, *questions.notes],
-        "letter": questions.paragraph(),
+        "notes": [*m.unique.notes, *asked.notes],
+        "letter": asked.paragraph(),
     }
 
 
@@ -315,9 +315,9 @@ def _changes(suggested: list[Suggestion], meter: Metered) -> list[dict[str, Any]
     out = []
     for number, one in enumerate(suggested):
         if one.changes:
-            text = "; ".join(c.text for c in one.changes)
+            words = "; ".join(c.text for c in one.changes)
             shares = {"before": percent(one.before), "after": percent(one.after), "share": one.after}
             out.append(
-                {"number": number, "words": text[:1].upper() + text[1:], "reached": one.after <= meter.meter.target, **shares}
+                {"number": number, "words": words[:1].upper() + words[1:], "reached": one.after <= meter.meter.target, **shares}
             )
     return out

@@ -47,10 +47,10 @@ def _add_list(router: APIRouter, studio: Studio) -> None:
         """A form of another tool, or a questions.yml."""
         try:
             async with file_of(request, studio, MOST_BYTES) as (arrived, sent):
-                added = await run_in_threadpool(_bring_in, studio, arrived, sent)
+                made = await run_in_threadpool(_bring_in, studio, arrived, sent)
         except ShoalError as error:
             return await run_in_threadpool(_list_page, request, studio, error)
-        return to(f"/questions/{added}")
+        return to(f"/questions/{made}")
 
 
 def _add_page(router: APIRouter, studio: Studio, meters: Meters) -> None:
@@ -83,8 +83,8 @@ def _add_changes(router: APIRouter, studio: Studio, meters: Meters) -> None:
     def changing(path: str, change: Callable[[str, Fields], tuple[str, str]]) -> None:
         @posts(router, "/questions/{key}/" + path)
         def changed(_: Request, fields: Fields, key: str) -> str:
-            note, text = change(kept.now(key).policy, fields)
-            kept.history.add(key, note, text)
+            words, text = change(kept.now(key).policy, fields)
+            kept.history.add(key, words, text)
             return f"/questions/{key}"
 
     changing("add", _add)
@@ -150,10 +150,10 @@ def _bring_in(studio: Studio, arrived: Path, sent: forms.Sent) -> str:
 def _of_table(studio: Studio, table_id: str, about: dict[str, Any]) -> str:
     """A questionnaire whose questions are the columns of a table that others may know; the table is its pilot."""
     at = here(studio, table_id)
-    questions = {c.name: {"values": max(c.distinct, 1)} for c in at.columns if c.name in at.policy.quasi}
-    if not questions:
+    asked = {c.name: {"values": max(c.distinct, 1)} for c in at.columns if c.name in at.policy.quasi}
+    if not asked:
         raise UsageError("no column of this table is marked as known to others.", hint="Mark the questions with Q on Measure.")
-    text = question_edits.brought({"title": at.kept.name, **about, "target": 0.05, "questions": questions})
+    text = question_edits.brought({"title": at.kept.name, **about, "target": 0.05, "questions": asked})
     return question_edits.with_pilot(text, at.kept.id)
 
 
@@ -209,5 +209,5 @@ def _apply(meters: Meters, text: str, fields: Fields) -> tuple[str, str]:
     if not number.isdecimal() or int(number) >= len(suggested) or not suggested[int(number)].changes:
         raise UsageError("this change is not offered any more.", hint="Choose one of those shown.")
     changes = suggested[int(number)].changes
-    note = "; ".join(c.text for c in changes)
-    return note[:120], question_edits.with_changes(text, meters.metered(text).asked, changes)
+    words = "; ".join(c.text for c in changes)
+    return words[:120], question_edits.with_changes(text, meters.metered(text).asked, changes)

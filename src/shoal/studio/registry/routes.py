@@ -65,14 +65,14 @@ def _deciding(router: APIRouter, shelf: Shelf) -> None:
     @router.get("/decide")
     def decided(request: Request) -> Response:
         which, sent = _which(request, shelf), request.query_params
-        sent_place = "place" in sent
-        fields = {name: sent.get(name, "")[:MOST_TEXT].strip() for name in FIRST} if sent_place else FIRST
+        asked = "place" in sent
+        fields = {name: sent.get(name, "")[:MOST_TEXT].strip() for name in FIRST} if asked else FIRST
         shown: dict[str, Any] = {**DECIDING, "fields": fields, "which": which, "own": shelf.has_own, "d": None, "problem": None}
-        shown["here"] = f"/decide?{request.url.query}" if sent_place else "/decide"
+        shown["here"] = f"/decide?{request.url.query}" if asked else "/decide"
         status = 200
         with shelf.asked(which) as registry:
             try:
-                if sent_place:
+                if asked:
                     shown["d"] = _decided(registry, fields)
             except ShoalError as error:
                 status, shown["problem"] = status_of(error), problem_of(error)
@@ -188,8 +188,8 @@ def _publishing(router: APIRouter, studio: Studio, shelf: Shelf) -> None:
     def send(request: Request, fields: Fields) -> Response:
         """Look, and publish only what was looked at."""
         try:
-            request_fields = publishing.asked_of(studio, columns_of(fields.get("table", "")), fields)
-            proposal = publishing.proposal_of(studio, shelf, request_fields)
+            asked = publishing.asked_of(studio, columns_of(fields.get("table", "")), fields)
+            proposal = publishing.proposal_of(studio, shelf, asked)
             text = publishing.leaves(proposal)
             if fields.get("leaves", "").replace("\r\n", "\n") != text:
                 return form(request, fields, leaves=text, notes=proposal.notes, proposal=proposal)
@@ -206,17 +206,17 @@ def _publishing(router: APIRouter, studio: Studio, shelf: Shelf) -> None:
 def _add_exposure(router: APIRouter, shelf: Shelf) -> None:
     """The page computes in the browser from the records that it is sent with; it asks for nothing and sends nothing."""
     lock = threading.Lock()
-    parts: dict[tuple[str, str], Markup] = {}
+    made: dict[tuple[str, str], Markup] = {}
 
     @router.get("/me")
     def me(request: Request) -> Response:
         which = _which(request, shelf)
         with lock, shelf.asked(which) as registry:
             head = (which, registry.source.head()[1])
-            if head not in parts:
-                parts.clear()
-                parts[head] = pages.records_of(places_of(registry.source), share_step=SHARE_STEP)
-        return page(request, "registry/me.html", body=pages.body(), records=parts[head], which=which, own=shelf.has_own)
+            if head not in made:
+                made.clear()
+                made[head] = pages.records_of(places_of(registry.source), share_step=SHARE_STEP)
+        return page(request, "registry/me.html", body=pages.body(), records=made[head], which=which, own=shelf.has_own)
 
 
 def _which(request: Request, shelf: Shelf) -> str:

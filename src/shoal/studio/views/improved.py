@@ -111,8 +111,8 @@ def _path(improvement: Improvement, levels: Mapping[str, int], tried: Tried) -> 
     people = [n for _, n in steps]
     if people[-1] and tried.k is not None:
         names, people = [*names, "left out"], [*people, 0]
-    smallest_class = max(improvement.policy.smallest_class, 2)
-    total, title, y = improvement.prepared.base.n_members, "From raw to safe", f"people in groups under {smallest_class:,}"
+    asked = max(improvement.policy.smallest_class, 2)
+    total, title, y = improvement.prepared.base.n_members, "From raw to safe", f"people in groups under {asked:,}"
     return [rising(names, people, total, title=title, y=y, joined="", width=width) for width in (340, PHONE - 88)]
 
 
@@ -143,10 +143,10 @@ def cells(
     policy: Policy, k: tuple[int | None, bool], loss: tuple[float, float | None, bool], out: tuple[float, int, bool]
 ) -> list[dict[str, Any]]:
     """The verdict in three cells: smallest group, detail lost (and its limit, if one is asked), left out; each whether met."""
-    smallest, required = "none" if k[0] is None else f"{k[0]:,}", f"asked {max(policy.smallest_class, 2):,}"
+    smallest, asked = "none" if k[0] is None else f"{k[0]:,}", f"asked {max(policy.smallest_class, 2):,}"
     limit = f"loss {loss[0]:.3f}" if loss[1] is None else f"allowed {percent(loss[1])}"
     content = (
-        ("Smallest group", required, smallest, "people", k[1], "under"),
+        ("Smallest group", asked, smallest, "people", k[1], "under"),
         ("Detail lost", limit, percent(loss[0]), "", None if loss[1] is None else loss[2], "over"),  # nothing asked, nothing met
         ("Left out", f"allowed {percent(policy.suppress)}", percent(out[0]), words.people(out[1]), out[2], "over"),
     )

@@ -42,12 +42,12 @@ class History:
                 if (here.policy, here.locked) == (policy, tuple(locked)):
                     return here
             db.execute(self._steps.delete().where(self._steps.c.table_id == table_id, self._steps.c.number > at))
-            now = time.time()
+            made = time.time()
             db.execute(
-                self._steps.insert().values(table_id=table_id, number=at + 1, words=words, policy=policy, locked=kept, made=now)
+                self._steps.insert().values(table_id=table_id, number=at + 1, words=words, policy=policy, locked=kept, made=made)
             )
             self._move(db, table_id, at + 1)
-        return Step(at + 1, words, policy, tuple(locked), now)
+        return Step(at + 1, words, policy, tuple(locked), made)
 
     def now(self, table_id: str) -> Step | None:
         """The step that holds; None where nothing was done yet."""
@@ -97,9 +97,9 @@ class Questionnaires(Rows[KeptQuestions]):
 
     def add(self, name: str, words: str, text: str) -> KeptQuestions:
         """A new one with its first step."""
-        added = self.insert(name=name, at=-1, touched=time.time())
-        self.history.add(added.id, words, text)
-        return self.get(added.id)
+        made = self.insert(name=name, at=-1, touched=time.time())
+        self.history.add(made.id, words, text)
+        return self.get(made.id)
 
     def now(self, key: str) -> Step:
         """The step that holds of one that is there."""

@@ -187,10 +187,10 @@ class Worker:
         with self._starting:
             if self._process is None or self._process.poll() is not None:
                 self.stop()
-                command = [sys.executable, "-m", "shoal.studio.workspace.work"]
+                words = [sys.executable, "-m", "shoal.studio.workspace.work"]
                 place = {"SHOAL_STUDIO_FOLDER": str(self._workspace.files.root), "SHOAL_STUDIO_STORE": self._workspace.store}
                 self._process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **place}, text=True
+                    words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **place}, text=True
                 )
             return self._process
 

@@ -183,9 +183,9 @@ def within(url: str, schema: str) -> str:
     if not re.fullmatch(r"[a-z0-9_]+", schema):
         raise ValueError("a schema is named by small letters and figures")
     address, _, query = url.partition("?")
-    parts = [part for part in query.split("&") if part]
-    given = [part.removeprefix("options=") for part in parts if part.startswith("options=")]
-    others = [part for part in parts if not part.startswith("options=")]
+    asked = [part for part in query.split("&") if part]
+    given = [part.removeprefix("options=") for part in asked if part.startswith("options=")]
+    others = [part for part in asked if not part.startswith("options=")]
     return f"{address}?{'&'.join([*others, 'options=' + '%20'.join([*given, f'-csearch_path%3D{schema}'])])}"
 
 

@@ -80,8 +80,8 @@ def new(title: str, population: int, respondents: int) -> str:
 
 def brought(document: Document) -> str:
     """A questionnaire from somebody's file, if it can be read alone."""
-    questions = document.get("questions")
-    named = [spec for spec in questions.values() if isinstance(spec, Mapping)] if isinstance(questions, Mapping) else []
+    asked = document.get("questions")
+    named = [spec for spec in asked.values() if isinstance(spec, Mapping)] if isinstance(asked, Mapping) else []
     links = document.get("linked") or []
     beside = any("table" in s or isinstance(s.get("counts"), str) for s in named) or "registry" in document
     if beside or any(isinstance(link, Mapping) and isinstance(link.get("joint"), str) for link in links):
@@ -95,14 +95,14 @@ def brought(document: Document) -> str:
 @_edit
 def with_question(document: Document, name: str, spec: Mapping[str, Any], *, new: bool) -> None:
     """A question added at the end, or described again in its place."""
-    questions = document["questions"]
-    if new and name in questions:
+    asked = document["questions"]
+    if new and name in asked:
         raise UsageError("there is a question of this name already.", hint="Take another name.")
-    if not new and name not in questions:
+    if not new and name not in asked:
         raise _unknown()
-    if len(questions) >= MOST_QUESTIONS:
+    if len(asked) >= MOST_QUESTIONS:
         raise UsageError(f"a questionnaire here has at most {MOST_QUESTIONS} questions.", hint="Leave some out.")
-    questions[name] = dict(spec)
+    asked[name] = dict(spec)
 
 
 @_edit
@@ -212,8 +212,8 @@ def _text(document: Document) -> str:
         flat.fa.set_flow_style()
         return flat
 
-    lines = {name: line(spec) for name, spec in document["questions"].items()}
-    return policy_file.write_yaml({**document, "questions": lines})
+    asked = {name: line(spec) for name, spec in document["questions"].items()}
+    return policy_file.write_yaml({**document, "questions": asked})
 
 
 def _unknown() -> UsageError:

@@ -150,11 +150,11 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
     try:
         with ExitStack() as opened:
             accepted = job.asked.get("accepted", {})
-            written = _write_release(workspace, job, folder, tell, opened)
+            made = _write_release(workspace, job, folder, tell, opened)
             tell(1.0, "proving the folder again")
             shoal.verify(folder).require()
             tell.settle()
-            certificate = written.certificate
+            certificate = made.certificate
             assert certificate is not None
             content = {
                 **_count_numbers(certificate),
@@ -169,12 +169,12 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
                 "policy": job.asked["policy"],
                 "format": job.asked["format"],
                 "past": tell.past,
-                "private": written.private_file is not None,
-                "seeded": written.private_file is not None and private_file.read(written.private_file).seed is not None,
+                "private": made.private_file is not None,
+                "seeded": made.private_file is not None and private_file.read(made.private_file).seed is not None,
             }
             before = workspace.releases.of_table(kept.id)
             if job.asked.get("ledger", True):
-                earlier = written.remember()
+                earlier = made.remember()
                 sentence = earlier.sentence
                 for one in before:
                     sentence = sentence.replace(str(workspace.releases.folder(one).absolute()), one.name)
@@ -191,10 +191,10 @@ def _write_release(workspace: Workspace, job: Job, folder: Path, tell: Telling, 
     """The release, written to its folder: of several tables where ``tables`` names them, else of the one that the job is of."""
     form, named = job.asked["format"], job.asked.get("tables")
     if named:
-        policy_document = policy_file.plain(policy_file.read_yaml(job.asked["policy"]))
+        asked = policy_file.plain(policy_file.read_yaml(job.asked["policy"]))
         for name, table_id in named.items():
-            policy_document["tables"][name]["table"] = str(workspace.tables.path(workspace.tables.get(table_id)))
-        together = opened.enter_context(closing(shoal.anonymize_tables(policy_document, format=form, progress=tell)))
+            asked["tables"][name]["table"] = str(workspace.tables.path(workspace.tables.get(table_id)))
+        together = opened.enter_context(closing(shoal.anonymize_tables(asked, format=form, progress=tell)))
         together.write(folder, progress=tell)
         return together
     policy = Policy.parse(job.asked["policy"])
@@ -203,9 +203,9 @@ def _write_release(workspace: Workspace, job: Job, folder: Path, tell: Telling, 
         seed = seed_of(before, workspace.releases.folder(before))
         policy = policy if seed is None else replace(policy, seed=seed)
     table = opened.enter_context(shoal.open(workspace.tables.path(workspace.tables.get(job.table_id)), **policy.read))
-    release = shoal.anonymize(table, policy, format=form, accepted=job.asked.get("accepted", {}), progress=tell)
-    release.write(folder, progress=tell)
-    return release
+    made = shoal.anonymize(table, policy, format=form, accepted=job.asked.get("accepted", {}), progress=tell)
+    made.write(folder, progress=tell)
+    return made
 
 
 def seed_of(made: Made, folder: Path) -> int | None:
@@ -216,9 +216,9 @@ def seed_of(made: Made, folder: Path) -> int | None:
 def _count_numbers(made: Certificate | EventCertificate | LinkedCertificate) -> dict[str, Any]:
     """The numbers that the pages say of a release; of events also the sentence, for groups are not what it is about."""
     if isinstance(made, EventCertificate):
-        most_records = max((r.records for r in made.asked if isinstance(r, KnownRecords)), default=1)
-        k = made.judged_by.smallest[str(most_records)]
-        known = "any known record is" if most_records == 1 else f"any {most_records} known records of a person are"
+        asked = max((r.records for r in made.asked if isinstance(r, KnownRecords)), default=1)
+        k = made.judged_by.smallest[str(asked)]
+        known = "any known record is" if asked == 1 else f"any {asked} known records of a person are"
         gone = made.cost.truncated + made.cost.suppressed + made.cost.incomplete
         more = headline("", made.attacks).get("rest", "")
         counts = {"k": k, "records": made.after.records, "suppressed": gone}

@@ -98,7 +98,7 @@ class Releases(Rows[Made]):
 
     def sweep(self) -> None:
         """Remove folders without a release. Only if no job runs: the folder of a running job is not recorded yet."""
-        here = {release.id for release in self.all()}
+        here = {made.id for made in self.all()}
         for left in (self._files.root / "releases").iterdir():
             if (key := left.name.partition(".")[0]) not in here and ID.fullmatch(key):
                 self._files.forget(left.parent / key)
@@ -161,16 +161,16 @@ class Workspace:
         """Everything about a table: its steps, jobs and releases, and all their files."""
         for job in self.jobs.of_table(table_id):
             self.jobs.cancel(job.id)
-        for release in self.releases.of_table(table_id):
-            self.releases.delete(release.id)
+        for made in self.releases.of_table(table_id):
+            self.releases.delete(made.id)
         self.tables.delete(table_id)
 
     def delete_everything(self) -> None:
         """Every table with all that belongs to it. Sessions stay, so open pages keep working."""
         for kept in self.tables.all():
             self.delete_table(kept.id)
-        for questionnaire in self.questionnaires.all():
-            self.questionnaires.delete(questionnaire.id)
+        for asked in self.questionnaires.all():
+            self.questionnaires.delete(asked.id)
         self.files.forget(self.files.root / "registry")
 
     def close(self) -> None:

@@ -112,8 +112,8 @@ class Microaggregate(ColumnStep):
             groups = near_groups(inside, self.k, method=self.method, gamma=self.gamma)
         else:
             groups = groups_of(scale.points(inside), self.k, self.method, self.gamma)
-        values = centred(inside[0], self.k, self.publish)[None] if self._sorts else published(inside, groups, self.publish)
-        return values, groups
+        made = centred(inside[0], self.k, self.publish)[None] if self._sorts else published(inside, groups, self.publish)
+        return made, groups
 
     def _blocks(self, inside: FloatArray, rows: IntArray, exponent: IntArray | None) -> Iterator[Block]:
         """Records with the same columns present, in blocks where all records are too many."""
@@ -146,8 +146,8 @@ class Microaggregate(ColumnStep):
                 continue
             parts = list(self._blocks(values[np.ix_(used, rows)], rows, None if exponent is None else exponent[used]))
             results = each(parts, MANY if len(parts) > 1 else 0, lambda part: self._made(part[0], part[2]))
-            for (_, at, _), (published_values, groups) in zip(parts, results, strict=True):
-                values[np.ix_(used, at)] = published_values
+            for (_, at, _), (made, groups) in zip(parts, results, strict=True):
+                values[np.ix_(used, at)] = made
                 smallest.see(at, groups)
         if smallest.places is not None and 0 < (~(present | (coded > 0)).any(axis=0)).sum() < self.k:
             present[:, smallest.places], coded[:, smallest.places] = False, 0

@@ -57,8 +57,8 @@ class DateShift(StreamStep):
 
     def shifts(self, key: bytes, people: Any) -> npt.NDArray[np.int64]:
         """Days for each person of a pyarrow array without missing ones."""
-        numbers = np.ascontiguousarray(digests_of(key, self.domain or f"dates of {self.column}", people)[:, :8]).view(">u8")[:, 0]
-        number = (numbers % np.uint64(2 * self.days)).astype(np.int64)
+        words = np.ascontiguousarray(digests_of(key, self.domain or f"dates of {self.column}", people)[:, :8]).view(">u8")[:, 0]
+        number = (words % np.uint64(2 * self.days)).astype(np.int64)
         return np.asarray(np.where(number < self.days, number - self.days, number - self.days + 1))
 
     def start(self, seed: int) -> Callable[[Any, Any], Any]:

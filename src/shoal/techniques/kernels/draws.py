@@ -43,8 +43,8 @@ def bits(key: bytes, rows: RowNumbers) -> npt.NDArray[np.uint64]:
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
     blocks = np.ascontiguousarray(rows, "<u8")
-    stream = Cipher(algorithms.AES256(key), modes.ECB()).encryptor().update(blocks.data.cast("B") if len(blocks) else b"")  # noqa: S305
-    return np.frombuffer(stream, "<u8")[::2].astype(np.uint64)
+    made = Cipher(algorithms.AES256(key), modes.ECB()).encryptor().update(blocks.data.cast("B") if len(blocks) else b"")  # noqa: S305
+    return np.frombuffer(made, "<u8")[::2].astype(np.uint64)
 
 
 def uniforms(key: bytes, rows: RowNumbers) -> FloatArray:

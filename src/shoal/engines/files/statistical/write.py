@@ -19,7 +19,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.engines.files.statistical.coding import Coded, coded, lettered, of_texts
+from shoal.engines.files.statistical.coding import coded, lettered, of_texts
 from shoal.engines.files.statistical.read import need_range, need_whole_texts
 from shoal.errors import OutputError
 from shoal.kernels.arrow import as_doubles, seconds, wall_clock
@@ -49,15 +49,6 @@ class _Frame:
         import pandas as pd
 
         return pd.DataFrame(self.columns)
-
-    def add_codes(self, name: str, column: Coded) -> dict[Any, str]:
-        """Take a column in codes; its labels."""
-        self.columns[name] = _series(column.cells, letters=bool(column.letters))
-        if column.texts:
-            self.codes[name] = dict(column.texts)
-        if column.letters:
-            self.letters[name] = list(column.letters)
-        return column.labels
 
 
 def write_spss(
@@ -160,7 +151,11 @@ def _prepare(
         if package == "stata":
             coded_column = lettered(values, column, coded_column)
         if coded_column is not None:
-            labels, declared = out.add_codes(column.name, coded_column), coded_column.declared
+            out.columns[column.name] = _series(coded_column.cells, letters=bool(coded_column.letters))
+            labels, declared = coded_column.labels, coded_column.declared
+            out.codes |= {column.name: dict(coded_column.texts)} if coded_column.texts else {}
+            if coded_column.letters:
+                out.letters[column.name] = list(coded_column.letters)
         else:
             out.columns[column.name] = _long(values) if package == "stata" and _is_long(values) else _pandas(values)
             labels, declared = dict(column.labels), column.user_missing
@@ -174,21 +169,14 @@ def _prepare(
             out.labels[column.name] = labels
         if declared and package == "spss" and _fits(declared, coded_column is not None or column.kind != "text"):
             out.declared[column.name] = [{"lo": d[0], "hi": d[1]} if isinstance(d, tuple) else d for d in declared]
-        if form := _form_of(column, values, package, coded_column):
+        if _own_form(column, package, coded_column is not None):
+            out.forms[column.name] = column.form
+        elif package == "spss" and coded_column is None and (form := _spss_form(values)):
             out.forms[column.name] = form
+        elif package == "spss" and coded_column is not None and all(c is None or isinstance(c, int) for c in coded_column.cells):
+            out.forms[column.name] = "F8.0"
         out.notes.append(column.note)
     return out
-
-
-def _form_of(column: Column, values: Any, package: str, coded_column: Coded | None) -> str | None:
-    """The display format of a column: its own where it still fits, else one that shows all of it."""
-    if _own_form(column, package, coded_column is not None):
-        return column.form
-    if package != "spss":
-        return None
-    if coded_column is None:
-        return _spss_form(values)
-    return "F8.0" if all(c is None or isinstance(c, int) for c in coded_column.cells) else None
 
 
 def _of(values: Any, labels: dict[Any, str]) -> dict[Any, str]:
