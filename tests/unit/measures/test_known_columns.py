@@ -8,7 +8,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from shoal.measures.subsets.column_sets import known_columns
+from shoal.measures.subsets import column_sets
+from shoal.measures.subsets.column_sets import ColumnSets, known_columns
 
 
 def by_hand(columns: dict[str, list[int]], people: list[int], names: tuple[str, ...]) -> int:
@@ -52,3 +53,28 @@ def test_a_record_about_nobody_is_one_person() -> None:
 
 def test_no_column_finds_nobody() -> None:
     assert known_columns({}).worst() == ((), 0)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_sets_that_are_counted_again_without_some_columns_are_those_of_the_others(
+    several: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.default_rng(3)
+    columns = {f"c{i}": draw.integers(0, 2 + 4 * i, 300) for i in range(12)}
+    people = draw.integers(-1, 90, 300) if several else None
+    sets, counted = ColumnSets(columns, people, budget=5_300 * 40), []
+    count_pair = ColumnSets._count_pair
+    monkeypatch.setattr(ColumnSets, "_count_pair", lambda *a: counted.append(a[1]) or count_pair(*a))
+    for out in ((), ("c11",), ("c11", "c3", "c10"), ("c11", "c3", "c10")):
+        others = known_columns({name: codes for name, codes in columns.items() if name not in out}, people, budget=5_300 * 40)
+        counted.clear()
+        again = sets.count(out)
+        assert (again.people, again.found, again.left_out) == (others.people, others.found, others.left_out)
+        assert again.all_columns == (0 if out else others.all_columns)
+    assert not counted, "every set was known"
+
+
+def test_pairs_with_many_values_are_counted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(column_sets, "SMALL", 1)
+    test_every_set_is_counted_exactly(True)
+    test_every_set_is_counted_exactly(False)

@@ -46,16 +46,16 @@ def test_columns_that_were_counted_alone_only_are_counted_again_without_the_othe
     ]
     asked: list[tuple[str, ...]] = []
 
-    def count(prepared: Any, decision: Any, without: Any = ()) -> dict[str, KnownColumns]:
+    def count(without: Any) -> KnownColumns:
         asked.append(tuple(without))
-        return {"records": rounds[len(asked) - 1]}
+        return rounds[len(asked) - 1]
 
-    monkeypatch.setattr(known_columns, "_counted_before", count)
+    monkeypatch.setattr(known_columns, "_sets_before", lambda *_: {"records": SimpleNamespace(count=count)})
     prepared: Any = SimpleNamespace(quasi=("age",))
     out = known_columns.finding_columns(prepared, prepared, 0.05)
     assert out == {"a": "it finds 90 % of the records", "c": "with 'b' it finds 40 % of the records"}
     assert asked == [(), ("a",), ("a", "c")]
-    monkeypatch.setattr(known_columns, "_counted_before", lambda *a: {})
+    monkeypatch.setattr(known_columns, "_sets_before", lambda *_: {})
     assert known_columns.finding_columns(prepared, prepared, 0.05) is None
 
 
@@ -97,7 +97,8 @@ def test_what_was_not_counted_is_not_stated(monkeypatch: pytest.MonkeyPatch) -> 
     prepared: Any = SimpleNamespace(plan=None)
     monkeypatch.setattr(known_columns, "published_unit", lambda *_: "id")
     for counted in (None, counts(a=1)):
-        monkeypatch.setattr(known_columns, "_counted_sets", lambda *_, counted=counted: counted)
+        sets = None if counted is None else SimpleNamespace(count=lambda counted=counted: counted)
+        monkeypatch.setattr(known_columns, "_published_sets", lambda *_, sets=sets: sets)
         stated = known_columns.count_known(prepared, prepared, prepared, None)
         assert (stated is None) is (counted is None)
 
@@ -117,7 +118,7 @@ def test_people_are_found_by_all_their_records_and_records_of_nobody_are_people(
 def decided(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A plan that keeps "ill" and "row", rounds "pay", and drops "age" as a quasi-identifier; and what is counted of it."""
     monkeypatch.setattr(known_columns, "too_much", lambda *_: "")
-    monkeypatch.setattr(known_columns, "count_sets", lambda file, names, unit: (names, unit))
+    monkeypatch.setattr(known_columns, "_sets_of", lambda file, names, unit: (names, unit))
     steps = {"pay": [Keep("pay"), Round("pay", 10)], "row": [Keep("row")], "name": [Keep("name")]}
     policy = SimpleNamespace(sensitive=("ill", "pay"), insensitive=("row",), weight="w", unit="id", requirements=())
     prepared = SimpleNamespace(
@@ -130,11 +131,10 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_published_columns_are_counted_if_no_step_changes_them(decided: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def counted(seen: Any = None, without: Any = ()) -> Any:
-        return known_columns._counted_sets(decided.prepared, decided.decision, decided.file, seen, "id", without)
+    def counted(seen: Any = None) -> Any:
+        return known_columns._published_sets(decided.prepared, decided.decision, decided.file, seen, "id")
 
     assert counted() == (["age", "row", "ill", "w"], "id")
-    assert counted(without=["ill"]) == (["age", "row", "w"], "id")
     assert counted(seen=object()) is None
     for records, there in ((0, False), (1, True), (known_columns.MOST_KNOWN, True), (known_columns.MOST_KNOWN + 1, False)):
         decided.decision.released.n_records = records
@@ -173,12 +173,12 @@ def test_people_and_records_are_counted_before_a_release(
     monkeypatch.setattr(known_columns, "FileColumns", lambda path: path.name)
     monkeypatch.setattr(known_columns, "remove_passing", lambda *_: seen.append("removed"))
     decided.prepared.policy.unit, decided.prepared.table = unit, None
-    found = known_columns._counted_before(decided.prepared, decided.decision)
+    found = known_columns._sets_before(decided.prepared, decided.decision)
     assert list(found) == who
     assert [counted[1] for counted in found.values()] == [unit if name == "people" else None for name in who]
     assert seen == [unit is not None, "removed"]
     decided.decision.released.n_records = 0
-    assert known_columns._counted_before(decided.prepared, decided.decision) == {}
+    assert known_columns._sets_before(decided.prepared, decided.decision) == {}
 
 
 def left_out(counted: KnownColumns, limit: float = 0.1, quasi: tuple[str, ...] = ("age",), **out: str) -> dict[str, str]:
@@ -202,12 +202,13 @@ def test_one_column_of_every_set_beyond_the_limit_is_left_out() -> None:
 def test_rounds_go_on_while_columns_are_left_out_and_others_were_not_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared: Any = SimpleNamespace(quasi=())
     for rounds, asked in (
-        ([{"people": counts(a=50)}], 1),
-        ([{"people": counts(a=5, left_out=("b",))}], 1),
-        ([{"people": counts(a=50, left_out=("b",)), "records": counts(a=50)}, {"people": counts(b=5)}], 2),
+        ([counts(a=50)], 1),
+        ([counts(a=5, left_out=("b",))], 1),
+        ([counts(a=50, left_out=("b",)), counts(b=5)], 2),
     ):
         turns = iter(rounds)
         seen: list[int] = []
-        monkeypatch.setattr(known_columns, "_counted_before", lambda *_, turns=turns, seen=seen: seen.append(1) or next(turns))
+        sets = SimpleNamespace(count=lambda _, turns=turns, seen=seen: seen.append(1) or next(turns))
+        monkeypatch.setattr(known_columns, "_sets_before", lambda *_, sets=sets: {"people": sets})
         known_columns.finding_columns(prepared, prepared, 0.1)
         assert len(seen) == asked

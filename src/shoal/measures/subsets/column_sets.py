@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from math import comb, prod
 
 import numpy as np
@@ -72,25 +72,87 @@ def known_columns(columns: Mapping[str, npt.ArrayLike], people: IntArray | None 
     >>> seen.worst(), seen.found["ill",], seen.all_columns
     ((('sex', 'town'), 4), 1, 4)
     """
-    codes = {name: _from_zero(np.ascontiguousarray(given, dtype=np.int32)) for name, given in columns.items()}
-    records = len(next(iter(codes.values()))) if codes else 0
-    if not records:
-        return KnownColumns(0, {}, 0)
-    if people is not None:
-        nobody = people < 0
-        people = np.unique(np.where(nobody, int(people.max()) + np.cumsum(nobody), people), return_inverse=True)[1]
-    total = records if people is None else int(people.max()) + 1
-    alone: dict[tuple[str, ...], int] = {(name,): _count_alone([own], people) for name, own in codes.items()}
-    kept = _affordable(codes, alone, records, budget)
-    counted = dict(alone)
-    for first, second in combinations(kept, 2):
-        both = group_codes([codes[first], codes[second]]).ids
-        counted[first, second] = _count_alone([both], people)
-        for third in kept[kept.index(second) + 1 :]:
-            sure = counted[first, second] == total
-            counted[first, second, third] = total if sure else _count_alone([both, codes[third]], people)
-    everything = total if total in counted.values() else _count_alone(list(codes.values()), people)
-    return KnownColumns(total, counted, everything, tuple(n for n in codes if n not in kept))
+    return ColumnSets(columns, people, budget=budget).count()
+
+
+class ColumnSets:
+    """Columns whose sets are counted as by :func:`known_columns`, each set once however often it is counted again."""
+
+    def __init__(self, columns: Mapping[str, npt.ArrayLike], people: IntArray | None = None, *, budget: int = BUDGET) -> None:
+        self._codes = codes = {n: _from_zero(np.ascontiguousarray(given, dtype=np.int32)) for n, given in columns.items()}
+        self._records = self._total = len(next(iter(codes.values()))) if codes else 0
+        if people is not None and self._records:
+            nobody = people < 0
+            people = np.unique(np.where(nobody, int(people.max()) + np.cumsum(nobody), people), return_inverse=True)[1]
+            self._total = int(people.max()) + 1
+        self._people, self._most = people, len(codes)
+        while self._most > FEWEST and (self._records + A_SET) * (comb(self._most, 2) + comb(self._most, 3)) > budget:
+            self._most -= 1  # so many columns are put together: those that tell most apart
+        self._alone = {name: _count_alone([own], people) for name, own in codes.items()} if self._records else {}
+        self._widths = {name: int(own.max(initial=0)) + 1 for name, own in codes.items()}
+        self._ranked = sorted(self._alone, key=lambda name: (-self._alone[name], -self._widths[name], name))
+        self._place = {name: i for i, name in enumerate(codes)}
+        self._kept: set[str] = set()
+        self._counted: dict[tuple[str, ...], int] = {}
+
+    def count(self, without: Collection[str] = ()) -> KnownColumns:
+        """Whom sets of all columns find, or of all but some; whom all find together is then not counted (0)."""
+        names = [name for name in self._alone if name not in without]
+        most = min(len(names), self._most)
+        ranked = (name for name in self._ranked if name not in without)
+        kept = set(names if most == len(names) else islice(ranked, most))
+        counted = {(name,): self._alone[name] for name in names} | self._sets([name for name in names if name in kept])
+        everything = 0 if without or not names else self._total
+        if everything and everything not in counted.values():
+            everything = _count_alone(list(self._codes.values()), self._people)
+        return KnownColumns(self._total, counted, everything, tuple(n for n in names if n not in kept))
+
+    def _sets(self, kept: Sequence[str]) -> dict[tuple[str, ...], int]:
+        """Whom each two and three of the columns find."""
+        new = [name for name in kept if name not in self._kept]
+        newest_first = [*new, *(name for name in kept if name in self._kept)]
+        for i, first in enumerate(new):
+            for j, second in enumerate(newest_first[i + 1 :], i + 2):
+                self._count_pair(first, second, newest_first[j:])
+        self._kept = set(kept)
+        return {s: self._counted[s] for size in (2, 3) for s in combinations(kept, size)}
+
+    def _count_pair(self, first: str, second: str, thirds: Sequence[str]) -> None:
+        """Count two columns, and with each of others. Who is found by two is found by three: the rest is grouped only."""
+        both, people = [self._codes[first], self._codes[second]], self._people
+        width = self._widths[second]
+        if self._widths[first] * width <= max(DIRECT_FACTOR * self._records, SMALL):
+            ids = both[0].astype(np.int64) * width + both[1]
+        else:
+            ids = group_codes(both).ids
+        hidden, found = _several_people(ids, people), None
+        rest = np.flatnonzero(hidden[ids])
+        if people is None:
+            number = self._records - len(rest)
+        else:
+            found = np.zeros(self._total, dtype=np.bool_)
+            found[people[~hidden[ids]]] = True
+            number = int(np.count_nonzero(found))
+        self._counted[self._in_order(first, second)] = number
+        left = (np.cumsum(hidden) - 1)[ids[rest]]
+        theirs = None if people is None else people[rest]
+        for name in thirds:
+            more = _count_alone([left, self._codes[name][rest]], theirs, found) if number < self._total else 0
+            self._counted[self._in_order(first, second, name)] = number + more
+
+    def _in_order(self, *names: str) -> tuple[str, ...]:
+        return tuple(sorted(names, key=self._place.__getitem__))
+
+
+def _several_people(ids: IntArray, people: IntArray | None) -> npt.NDArray[np.bool_]:
+    """For each class whether its records are of several people; numbers that no record has are not."""
+    if people is None:
+        return np.bincount(ids) > 1
+    owner = np.zeros(int(ids.max()) + 1, dtype=np.int64)
+    owner[ids] = people
+    several = np.zeros(len(owner), dtype=np.bool_)
+    several[ids[people != owner[ids]]] = True
+    return several
 
 
 def _keys(codes: Sequence[npt.NDArray[np.integer]], cards: Sequence[int]) -> IntArray:
@@ -104,26 +166,17 @@ def _from_zero(codes: CodeArray) -> CodeArray:
     return codes - min(int(codes.min(initial=0)), 0)
 
 
-def _affordable(codes: Mapping[str, CodeArray], alone: Mapping[tuple[str, ...], int], records: int, budget: int) -> Sequence[str]:
-    """The columns whose sets are counted, in the order of the table: all of them, or those that tell most apart."""
-    n = len(codes)
-    while n > FEWEST and (records + A_SET) * (comb(n, 2) + comb(n, 3)) > budget:
-        n -= 1
-    if n == len(codes):
-        return list(codes)
-    ranked = sorted(codes, key=lambda name: (-alone[name,], -int(codes[name].max()), name))[:n]
-    return [name for name in codes if name in ranked]
-
-
-def _count_alone(columns: Sequence[npt.NDArray[np.integer]], people: IntArray | None) -> int:
-    """People, numbered from 0, who are the only ones in some class of the columns."""
+def _count_alone(
+    columns: Sequence[npt.NDArray[np.integer]], people: IntArray | None, besides: npt.NDArray[np.bool_] | None = None
+) -> int:
+    """People, numbered from 0, who are the only ones in some class of the columns, and are not counted ``besides``."""
     if people is None:
         return int((group_sizes(columns, empty=True) == 1).sum())
     ids = group_codes(columns).ids
     owner = np.zeros(int(ids.max()) + 1, dtype=np.int64)
     owner[ids] = people
-    owner[ids[people != owner[ids]]] = -1  # of several people
-    return int(np.count_nonzero(np.bincount(owner + 1)[1:]))
+    alone = np.unique(owner[~_several_people(ids, people)])
+    return len(alone) if besides is None else int(np.count_nonzero(~besides[alone]))
 
 
 HELPERS = (

@@ -8,13 +8,13 @@ Keeps    quasi-identifiers count as published; columns that a step changes do no
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from shoal.disk.atomic import scratch
 from shoal.errors import VerificationError
-from shoal.measures.subsets.column_sets import KnownColumns, known_columns
+from shoal.measures.subsets.column_sets import ColumnSets, KnownColumns
 from shoal.model.certificate.parts import Known
 from shoal.release.make.recode import ByEngine, by_engine, published_unit, recode, remove_passing
 from shoal.release.make.value_links import too_much
@@ -29,8 +29,8 @@ MOST_KNOWN = 5_000_000
 
 def count_known(prepared: Prepared, decision: Decision, file: FileColumns, seen: ByEngine | None) -> Known | None:
     """What a few published columns find; None if the engine counts the data itself, or they are too large to be held."""
-    counted = _counted_sets(prepared, decision, file, seen, published_unit(prepared, decision.plan))
-    return None if counted is None else known_part(counted)
+    sets = _published_sets(prepared, decision, file, seen, published_unit(prepared, decision.plan))
+    return None if sets is None else known_part(sets.count())
 
 
 def known_share(prepared: Prepared, decision: Decision, known: Known | None) -> float:
@@ -64,29 +64,28 @@ def name_worst(error: VerificationError, known: Known | None, quasi: Sequence[st
 
 def count_sets(file: FileColumns, names: Sequence[str], unit: str | None) -> KnownColumns:
     """Whom sets of the columns of a file find: people by the column ``unit``; records without such a column."""
+    return _sets_of(file, names, unit).count()
+
+
+def _sets_of(file: FileColumns, names: Sequence[str], unit: str | None) -> ColumnSets:
     codes = file.of([*names, unit] if unit else names)
-    return known_columns({n: codes[n] for n in names}, codes[unit].astype(np.int64) - 1 if unit else None)
+    return ColumnSets({n: codes[n] for n in names}, codes[unit].astype(np.int64) - 1 if unit else None)
 
 
 def _limits(prepared: Prepared) -> list[float]:
     return [r.limit for r in prepared.policy.requirements if r.name == "known_columns"]
 
 
-def _counted_sets(
-    prepared: Prepared,
-    decision: Decision,
-    file: FileColumns,
-    seen: ByEngine | None,
-    unit: str | None,
-    without: Collection[str] = (),
-) -> KnownColumns | None:
+def _published_sets(
+    prepared: Prepared, decision: Decision, file: FileColumns, seen: ByEngine | None, unit: str | None
+) -> ColumnSets | None:
     policy, steps = prepared.policy, decision.plan.for_column
     others = {*policy.sensitive, *policy.insensitive, policy.weight}
-    kept = [c for c in prepared.schema.names if c in others and c not in without and all(isinstance(s, Keep) for s in steps(c))]
+    kept = [c for c in prepared.schema.names if c in others and all(isinstance(s, Keep) for s in steps(c))]
     names, records = [*prepared.quasi, *kept], int(decision.released.n_records)
     if seen is not None or not records or records > MOST_KNOWN or too_much(prepared, records, len(names)):
         return None
-    return count_sets(file, names, unit)
+    return _sets_of(file, names, unit)
 
 
 def finds_few(prepared: Prepared, decision: Decision) -> bool:
@@ -95,18 +94,22 @@ def finds_few(prepared: Prepared, decision: Decision) -> bool:
     return not limits or all(c.share(c.worst()[1]) <= min(limits) for c in _counted_before(prepared, decision).values())
 
 
-def _counted_before(prepared: Prepared, decision: Decision, without: Collection[str] = ()) -> dict[str, KnownColumns]:
-    """What a few columns find in the data that this decision would write: "people", where there is a column for them, and
-    "records" where that is not published; ``without`` these columns. Nothing if it was not counted."""
+def _counted_before(prepared: Prepared, decision: Decision) -> dict[str, KnownColumns]:
+    return {who: sets.count() for who, sets in _sets_before(prepared, decision).items()}
+
+
+def _sets_before(prepared: Prepared, decision: Decision) -> dict[str, ColumnSets]:
+    """The published columns of the data that this decision would write: with "people", where there is a column for them, and
+    "records" where that is not published. Nothing if they are not to be counted."""
     unit = prepared.policy.unit
     units: dict[str, str | None] = {"people": unit} if unit else {}
     units |= {} if published_unit(prepared, decision.plan) else {"records": None}
     with scratch() as place:
         done = recode(prepared, decision, place / "data.parquet", keep_unit=unit is not None)
         seen, file = by_engine(prepared.table, done, prepared.quasi), FileColumns(place / "data.parquet")
-        counted = {who: _counted_sets(prepared, decision, file, seen, one, without) for who, one in units.items()}
+        sets = {who: _published_sets(prepared, decision, file, seen, one) for who, one in units.items()}
         remove_passing(done, place / "data.parquet")
-    return {who: c for who, c in counted.items() if c is not None}
+    return {who: one for who, one in sets.items() if one is not None}
 
 
 def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> dict[str, str] | None:
@@ -116,21 +119,21 @@ def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> dic
     None if it was not counted.
     """
     out: dict[str, str] = {}
-    while every := _counted_before(prepared, decision, out):
-        before = len(out)
-        for who, counted in every.items():
-            _leave_out(out, prepared, counted, limit, who)
-        if len(out) == before or not any(counted.left_out for counted in every.values()):
+    sets = _sets_before(prepared, decision)
+    while sets:
+        before, counted = len(out), {who: one.count(out) for who, one in sets.items()}
+        for who, one in counted.items():
+            _leave_out(out, prepared, one, limit, who)
+        if len(out) == before or not any(one.left_out for one in counted.values()):
             return out
     return None
 
 
 def _leave_out(out: dict[str, str], prepared: Prepared, counted: KnownColumns, limit: float, who: str) -> None:
     """Add one column of every set that finds more than ``limit``, with the reason."""
-    for worst, number in sorted(counted.found.items(), key=lambda s: (-s[1], len(s[0]), s[0])):
+    finding = [(s, number) for s, number in counted.found.items() if counted.share(number) > limit]
+    for worst, number in sorted(finding, key=lambda s: (-s[1], len(s[0]), s[0])):
         free = [c for c in worst if c not in prepared.quasi]
-        if counted.share(number) <= limit:
-            break
         if not free or any(c in out for c in worst):
             continue
         column = max(free, key=lambda c: (counted.found[c,], c))
