@@ -6,11 +6,10 @@ import hashlib
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.disk import atomic as folder
 from shoal.engines.core.memory import give_back
 from shoal.engines.core.state import changed
 from shoal.engines.open import open as opened
@@ -34,10 +33,10 @@ from shoal.release.events.uses import FLOWS, earlier_flows, flows_only, with_flo
 from shoal.release.events.verify import facts_of_table
 from shoal.release.make import private_file
 from shoal.release.make.carry_out import Output, data_place
-from shoal.release.make.certify import input_hash
+from shoal.release.make.certify import Certified, input_hash
 from shoal.release.make.private_file import objections
 from shoal.release.make.recode import ENDINGS
-from shoal.release.make.release import Release, commit
+from shoal.release.make.release import Release
 from shoal.release.policy.events import ONLY
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.events import EventFacts, judge_events, recount_events
@@ -59,18 +58,19 @@ if TYPE_CHECKING:
 class EventRelease(Release):
     """A decided event release, with the face of every release; its plan and its certificate are those of event tables.
 
-    :meth:`write` carries it out; :attr:`certificate` and :meth:`report` carry it out in private.
+    :meth:`write` carries it out; :attr:`certificate` and :meth:`report` carry it out in private. The seed of pseudonyms, of the
+    choice of records and of shifts is kept in :attr:`private_file`, beside the folder.
     """
 
     plan: EventPlan  # type: ignore[assignment]
-    _made: Made | None  # type: ignore[assignment]
+    _made: Certified[EventCertificate, EventPlan] | None  # type: ignore[assignment]
 
     def __init__(self, decided: Decided, output: Output, started: float) -> None:
         self._decision: Decided | None = decided
         self._work = None
         self._output, self._started, self._words = output, started, decided.shape.words
         self._most = most_known(decided.asked) or 1
-        self._made = None
+        self._made = self._seed = None
         self._frame: Any = None
         self.plan = decided.plan
         self.inferred = {}
@@ -92,55 +92,15 @@ class EventRelease(Release):
     @property
     def certificate(self) -> EventCertificate:  # type: ignore[override]
         """The signed certificate; writes the release in a private place if it was not written yet."""
-        return self._certified().certificate
+        return self._certified().certificate  # type: ignore[return-value]
 
     @property
     def k(self) -> int:
         """The fewest people who share a set of as many known records as the policy asks about."""
         return self.certificate.judged_by.smallest[str(self._most)]
 
-    def report(self) -> str:
-        """The report as HTML text."""
-        return self._certified().page
-
     def _published(self) -> Published | None:
         return self._chosen().shown()
-
-    def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
-        """Write the release folder: data, plan.json, certificate.json, report.html; whole or not at all.
-
-        The seed of pseudonyms, of the choice of records and of shifts is kept in :attr:`private_file`, beside the folder.
-        """
-        place = folder.free(target)
-        beside, parent = private_file.place_of(place), place.absolute().parent
-        private_file.rescue(parent)
-        private_file.free(beside)
-        table = self._chosen().table
-        with table.nothing_made_on_failure():
-            with folder.staged(parent) as stage:
-                made = self._carry_out(stage, progress)
-                with private_file.hidden(made.kept, stage) as hidden:
-                    folder.publish(stage, place)
-            if self._output.to_table is not None:
-                commit(table, place, self._output)
-        if hidden is not None:
-            self.private_file = private_file.settle(hidden, beside)
-        self.seconds = time.perf_counter() - self._started
-        self._folder = place
-        return place
-
-    def to_arrow(self) -> pa.Table:
-        """The released records as an Arrow table: written in private, counted again and attacked as every release, then read."""
-        if self._frame is None:
-            import pyarrow.parquet as pq
-
-            self._require_files()
-            with folder.scratch() as place:
-                made = carry_out(self._chosen(), replace(self._output, format="parquet"), place, silent)
-                self._frame = pq.read_table(place / str(made.certificate.data.file)).replace_schema_metadata(None)
-            if self._made is None and self._output.format == "parquet":
-                self._made = made
-        return self._frame
 
     def to_pandas(self) -> pd.DataFrame:
         """The released records as a pandas frame; see :meth:`to_arrow`."""
@@ -168,9 +128,7 @@ class EventRelease(Release):
         }
 
     def __getstate__(self) -> dict[str, Any]:
-        made = replace(self._certified(), kept=None)
-        spent = self.seconds or time.perf_counter() - self._started
-        return {**self.__dict__, "_decision": None, "_output": Output(), "_made": made, "seconds": spent}
+        return {**super().__getstate__(), "_decision": None}
 
     def _chosen(self) -> Decided:
         if self._decision is None:
@@ -180,16 +138,22 @@ class EventRelease(Release):
             )
         return self._decision
 
-    def _certified(self) -> Made:  # type: ignore[override]
-        if self._made is None:
-            self._require_files()
-            with folder.scratch() as place:
-                return self._carry_out(place, silent)
-        return self._made
+    @property
+    def _table(self) -> Table:
+        return self._chosen().table
 
-    def _carry_out(self, stage: Path, progress: Progress) -> Made:  # type: ignore[override]
-        self._made = carry_out(self._chosen(), self._output, stage, progress)
-        return self._made
+    def _keeps_apart(self) -> bool:
+        return True
+
+    def _carry_out(  # type: ignore[override]
+        self, stage: Path, output: Output, progress: Progress
+    ) -> tuple[Certified[EventCertificate, EventPlan], private_file.Kept]:
+        return carry_out(self._chosen(), output, stage, progress)
+
+    def _read(self, data: Path) -> pa.Table:
+        import pyarrow.parquet as pq
+
+        return pq.read_table(data).replace_schema_metadata(None)
 
 
 def decide_events(
@@ -244,17 +208,10 @@ SHOWN = 3
 FEW_SETS = 2_000_000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Made:
-    """The certificate, its report, and what is kept apart."""
-
-    certificate: EventCertificate
-    page: str
-    kept: private_file.Kept | None
-
-
-def carry_out(decided: Decided, output: Output, stage: Path, progress: Progress) -> Made:
-    """Everything of a release in ``stage``; what falls short raises before anything is published."""
+def carry_out(
+    decided: Decided, output: Output, stage: Path, progress: Progress
+) -> tuple[Certified[EventCertificate, EventPlan], private_file.Kept]:
+    """Everything of a release in ``stage``, and what is kept apart; what falls short raises before anything is published."""
     signer = sign.signer(output.key_file)
     data, asked, table = data_place(stage, output), decided.asked, decided.table
     progress(0.6, "writing the data")
@@ -313,7 +270,7 @@ def carry_out(decided: Decided, output: Output, stage: Path, progress: Progress)
     signed = certificate_of(decided.policy, decided.steps, decided.cost(), decided.before(max(facts.smallest)), written)
     body = derive(signed, facts, stage, new).as_read
     page = render(body)
-    return Made(seal(body, page, stage, signer, table=new), page, kept)
+    return Certified(seal(body, page, stage, signer, table=new), page, decided.plan), kept
 
 
 def _to_table(decided: Decided, name: str, data: Path, source: EventData, facts: EventFacts) -> EventData:

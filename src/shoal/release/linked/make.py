@@ -94,18 +94,16 @@ class LinkedRelease:
 
     def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
         """Write the folder: a file per table, certificate.json, report.html; whole or not at all."""
-        place = folder.free(target)
-        beside, parent = private_file.place_of(place), place.absolute().parent
-        if self._family.objections is not None:
-            private_file.free(beside)
-        with folder.staged(parent) as stage:
-            made, salt = _carry_out(self._family, self._chosen, self._key_file, self._ending, stage, progress)
-            with private_file.hidden(private_file.Kept(None, "", list_salt=salt) if salt else None, stage) as hidden:
-                folder.publish(stage, place)
-        if hidden is not None:
-            self.private_file = private_file.settle(hidden, beside)
-        self.certificate, self._folder = made, place
-        return place
+        made: list[LinkedCertificate] = []
+
+        def make(stage: Path) -> private_file.Kept | None:
+            certificate, salt = _carry_out(self._family, self._chosen, self._key_file, self._ending, stage, progress)
+            made.append(certificate)
+            return private_file.Kept(None, "", list_salt=salt) if salt else None
+
+        self._folder, kept = private_file.appear(target, make, keeps=self._family.objections is not None)
+        self.certificate, self.private_file = made[0], kept or self.private_file
+        return self._folder
 
     def remember(self) -> AttackResult:
         """Keep the written release in your private ledger and compare it with the earlier ones there, before :meth:`close`."""

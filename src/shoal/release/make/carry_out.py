@@ -13,9 +13,10 @@ from shoal.engines.exclusion import LeftOut
 from shoal.errors import UsageError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.attack import AttackResult
-from shoal.model.certificate.certificate import PLAN
+from shoal.model.certificate.certificate import PLAN, Certificate
 from shoal.model.certificate.parts import Data
 from shoal.model.display import Progress
+from shoal.model.plan import Plan
 from shoal.model.requirement import KnownColumns
 from shoal.release.certificate import codebook
 from shoal.release.certificate import database_table as database
@@ -96,7 +97,7 @@ def _distinct_names(names: Sequence[str]) -> None:
 
 def carry_out(
     prepared: Prepared, decision: Decision, output: Output, stage: Path, progress: Progress
-) -> tuple[Certified, private_file.Kept | None]:
+) -> tuple[Certified[Certificate, Plan], private_file.Kept | None]:
     """Everything of a release in ``stage``: its certificate and page, and the seed that is kept apart."""
     signer = sign.signer(output.key_file)
     if output.held is not None:
@@ -149,7 +150,7 @@ def _prove(
     signer: sign.Signer,
     made: _Written,
     early: Callable[[], Early],
-) -> tuple[Certified, private_file.Kept | None]:
+) -> tuple[Certified[Certificate, Plan], private_file.Kept | None]:
     """Count the written data again, attack them, certify; ``early`` gives the attacks that may run meanwhile."""
     data, done = made.data, made.done
     progress(0.8, "counting the written file again")

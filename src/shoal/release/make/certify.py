@@ -6,7 +6,7 @@ import hmac
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from shoal.errors import DataError
 from shoal.kernels import signatures as sign
 from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
-from shoal.model.certificate.certificate import Certificate
+from shoal.model.certificate.certificate import Certificate, SignedCertificate
 from shoal.model.certificate.parts import Analysis
 from shoal.model.display import written
 from shoal.model.plan import Plan, Step
@@ -35,18 +35,22 @@ if TYPE_CHECKING:
     from shoal.engines.table import Table
 
 
+C = TypeVar("C", bound=SignedCertificate)
+P = TypeVar("P")
+
+
 @dataclass(frozen=True)
-class Certified:
+class Certified(Generic[C, P]):
     """A signed certificate, its page, and the plan as it is published."""
 
-    certificate: Certificate
+    certificate: C
     page: str
-    plan: Plan
+    plan: P
 
 
 def certify(
     certificate: Certificate, plan: Plan, stage: Path, signer: sign.Signer, table: Table | None, counted: Counted
-) -> Certified:
+) -> Certified[Certificate, Plan]:
     """Write report and signed certificate beside the data, then verify the whole folder; ``counted`` are its data."""
     body = derive(certificate, counted.facts, stage, table).as_read  # the page follows from the file of the certificate alone
     page = render(body)

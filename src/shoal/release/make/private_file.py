@@ -12,7 +12,8 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,6 +105,32 @@ def hidden(secret: Kept | None, stage: Path) -> Iterator[Path | None]:
     finally:
         if stage.exists():
             path.unlink(missing_ok=True)
+
+
+def appear(
+    target: str | Path,
+    make: Callable[[Path], Kept | None],
+    *,
+    keeps: bool,
+    guard: AbstractContextManager[object] | None = None,
+    last: Callable[[Path], None] | None = None,
+) -> tuple[Path, Path | None]:
+    """A release folder, whole or not at all, and its private file; None if nothing is kept.
+
+    ``make`` fills a private folder and gives what is kept, which is written first: no release is ever there without it. ``keeps``
+    says that there may be something; ``last`` runs under the ``guard``, when the folder has its name.
+    """
+    place = atomic.free(target)
+    beside, parent = place_of(place), place.absolute().parent
+    rescue(parent)
+    if keeps:
+        free(beside)
+    with guard or contextlib.nullcontext():
+        with atomic.staged(parent) as stage, hidden(make(stage), stage) as seed:
+            atomic.publish(stage, place)
+        if last is not None:
+            last(place)
+    return place, None if seed is None else settle(seed, beside)
 
 
 def settle(seed: Path, path: Path) -> Path:

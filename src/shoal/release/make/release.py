@@ -57,7 +57,7 @@ class Release:
         self._work: tuple[Prepared, Decision] | None = (prepared, decision)
         self._output = checked(output, prepared)
         self._started = time.perf_counter() if started is None else started
-        self._made: Certified | None = None
+        self._made: Certified[Certificate, Plan] | None = None
         self._types = types or FrameTypes()
         self._frame: Any = None
         self._seed: private_file.Kept | None = None
@@ -143,21 +143,19 @@ class Release:
         plan and the salt of their list are kept in :attr:`private_file`, beside the folder; it is written first, so that no
         release is ever there without it.
         """
-        prepared, decision = self._decided()
-        place = folder.free(target)
-        beside, parent = private_file.place_of(place), place.absolute().parent
-        private_file.rescue(parent)
-        if self.plan.draws or self._output.left_out is not None or leaves_out(prepared, decision):
-            private_file.free(beside)
-        with prepared.table.nothing_made_on_failure():
-            with folder.staged(parent) as stage:
-                self._carry_out(stage, progress)
-                with private_file.hidden(self._seed, stage) as hidden:
-                    folder.publish(stage, place)
-            if self._output.to_table is not None:
-                commit(prepared.table, place, self._output)
-        if hidden is not None:
-            self.private_file = private_file.settle(hidden, beside)
+        table, output = self._table, self._output
+
+        def make(stage: Path) -> private_file.Kept | None:
+            self._made, self._seed = self._carry_out(stage, output, progress)
+            return self._seed
+
+        def last(place: Path) -> None:
+            if output.to_table is not None:
+                commit(table, place, output)
+
+        guard = table.nothing_made_on_failure()
+        place, kept = private_file.appear(target, make, keeps=self._keeps_apart(), guard=guard, last=last)
+        self.private_file = kept or self.private_file
         self.seconds = time.perf_counter() - self._started
         self._folder = place
         return place
@@ -191,11 +189,9 @@ class Release:
         """
         if self._frame is None:
             self._require_files()
-            prepared, decision = self._decided()
             with folder.scratch() as place:
-                made, kept = carry_out(prepared, decision, replace(self._output, format="parquet"), place, silent)
-                data = place / str(made.certificate.data.file)
-                self._frame = read_frame(data, decision.plan, prepared.schema, self._types)
+                made, kept = self._carry_out(place, replace(self._output, format="parquet"), silent)
+                self._frame = self._read(place / str(made.certificate.data.file))
             if self._made is None and self._output.format == "parquet":
                 self._made, self._seed = made, kept
         return self._frame
@@ -259,23 +255,35 @@ class Release:
             )
         return self._work
 
-    def _certified(self) -> Certified:
+    def _certified(self) -> Certified[Certificate, Plan]:
         if self._made is None:
             self._require_files()
             if self._output.format == "parquet":
                 self.to_arrow()
             else:
                 with folder.scratch() as place:
-                    self._carry_out(place, silent)
+                    self._made, self._seed = self._carry_out(place, self._output, silent)
         assert self._made is not None
         return self._made
 
-    def _carry_out(self, stage: Path, progress: Progress) -> Certified:
+    @property
+    def _table(self) -> Table:
+        """The table that is released."""
+        return self.prepared.table
+
+    def _keeps_apart(self) -> bool:
+        """Whether there is something that the owner of the release keeps."""
+        return self.plan.draws or self._output.left_out is not None or leaves_out(*self._decided())
+
+    def _carry_out(
+        self, stage: Path, output: Output, progress: Progress
+    ) -> tuple[Certified[Certificate, Plan], private_file.Kept | None]:
         """Write, count again, attack, certify, report: all inside ``stage``."""
-        prepared, decision = self._decided()
-        made, self._seed = carry_out(prepared, decision, self._output, stage, progress)
-        self._made = made
-        return made
+        return carry_out(*self._decided(), output, stage, progress)
+
+    def _read(self, data: Path) -> pa.Table:
+        """The written data in memory."""
+        return read_frame(data, self.plan, self.prepared.schema, self._types)
 
 
 def commit(table: Table, place: Path, output: Output) -> None:
