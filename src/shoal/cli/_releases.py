@@ -202,7 +202,7 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
         if _ask_missing(findings, declared)
         else set()
     )
-    plan, rest, finding = None, _rests(findings)[0], None
+    plan, rest, finding = None, next(iter(_rests(findings)), "drop"), None
     out = {c.name: f"it follows from '{c.follows}'" for c in findings.columns if c.follows and c.role is Role.QUASI}
     sure = sorted((c for c in findings.columns if c.role is Role.QUASI and c.name not in out), key=lambda c: -c.confidence)
     out |= {c.name: f"{MOST_TRIED} surer ones are tried together" for c in sure[MOST_TRIED:] if c.confidence < 1}

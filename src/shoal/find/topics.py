@@ -41,23 +41,29 @@ class Topic:
     @cached_property
     def patterns(self) -> tuple[tuple[str, ...], ...]:
         """The patterns of names that say so, each as its parts."""
-        listed = phrases(NAMES, self.key)
-        return (*listed, *_of_people(self.key)) if self.key in ("person_name", "person_number") else listed
+        return phrases(NAMES, self.key)
 
 
-def _of_people(key: str) -> list[tuple[str, ...]]:
-    """Every word for a person with every word for a name or number: patient name, id of a customer, clientnr."""
-    people = texts(NAMES, "person")
-    if key == "person_name":
-        return [way for person in people for name in word_set(NAMES, "person: name") for way in ((person, name), (name, person))]
-    behind, before, joined = (word_set(NAMES, f"person: number {where}") for where in ("behind", "before", "joined"))
-    several = word_set(NAMES, "person: several")  # a number before them counts people
-    return [
-        *((person, number) for person in people for number in behind),
-        *((number, person) for person in people if person not in several for number in before),
-        *((person + number,) for person in people for number in joined if len(person) > 2),
-        *(("id" + person,) for person in people if len(person) > 3),
-    ]
+PEOPLE, NAMED = word_set(NAMES, "person"), word_set(NAMES, "person: name")
+BEHIND, BEFORE, JOINED = (word_set(NAMES, f"person: number {where}") for where in ("behind", "before", "joined"))
+SEVERAL = word_set(NAMES, "person: several")
+"""Words for people before which a number counts them."""
+
+
+@cache
+def _joined_numbers() -> frozenset[str]:
+    """Words for a person with a word for number joined to them: clientnr, idcustomer."""
+    behind = {person + number for person in PEOPLE if len(person) > 2 for number in JOINED}
+    return frozenset(behind | {"id" + person for person in PEOPLE if len(person) > 3})
+
+
+def _of_people(word: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The patterns that begin with a word and say a name or number of a person: patient name, id of a customer, clientnr."""
+    person, single = word in PEOPLE, PEOPLE - SEVERAL
+    names = [(word, name) for name in NAMED if person] + [(word, of) for of in PEOPLE if word in NAMED]
+    numbers = [(word, number) for number in BEHIND if person] + [(word, of) for of in single if word in BEFORE]
+    joined = [(word,)] if word in _joined_numbers() else []
+    return [*(("person_name", way) for way in names), *(("person_number", way) for way in [*numbers, *joined])]
 
 
 def found_in(words: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
@@ -166,6 +172,7 @@ TOPICS: tuple[Topic, ...] = (
     Topic("text", D, "free text, which may name people", "text", 0.7, hipaa=18),
 )
 BY_KEY = {topic.key: topic for topic in TOPICS}
+_RANKS = {topic.key: rank for rank, topic in enumerate(TOPICS)}
 
 LONG, SHORT = 5, 3
 """Words of the longest name that is not a question, and letters up to which one word of a question says nothing by itself."""
@@ -186,7 +193,8 @@ def _vocabulary() -> frozenset[str]:
         for part in set(chain.from_iterable(topic.patterns))
         if not part.startswith("=") and (topic.role is not Role.DIRECT or len(part) > 3)
     }
-    return frozenset(w for w in known | word_set(NAMES, "joined part") if len(w) >= 3)
+    people = {w for w in PEOPLE | NAMED | BEHIND | BEFORE | _joined_numbers() if len(w) > 3}
+    return frozenset(w for w in known | people | word_set(NAMES, "joined part") if len(w) >= 3)
 
 
 @cache
@@ -339,7 +347,8 @@ def _starting(word: str) -> tuple[_Pattern, ...]:
     keys = [word, f"={word}", *(f"{word[:n]}*" for n in range(1, len(word) + 1)), *(f"*{word[n:]}" for n in range(1, len(word)))]
     if not word.isascii() and _UNSPACED.search(word):
         keys += {word[i:j] for i in range(len(word)) for j in range(i + 2, len(word) + 1)} - {word}
-    return tuple(_Pattern(parts, TOPICS[rank], rank) for key in keys for parts, rank in index.get(key, ()))
+    people = [(way, _RANKS[key]) for key, way in _of_people(word)]
+    return tuple(_Pattern(parts, TOPICS[rank], rank) for parts, rank in chain(*(index.get(key, ()) for key in keys), people))
 
 
 def topics_beside(named: Sequence[tuple[str, str]]) -> list[Topic | None]:

@@ -1,0 +1,92 @@
+"""Headers of clubs, courts, payrolls, libraries, rents and insurance, which round 22 of first sight showed to be missing."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.cli._releases import write_draft
+from shoal.find.topics import topic_of
+from shoal.model.roles import Role
+
+R = random.Random(22)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Mitgliedsnummer",
+        "Policennummer",
+        "Spendername",
+        "Angeklagter",
+        "numero_poliza",
+        "doador",
+        "imputado",
+        "prevenu",
+        "donatore",
+        "autista",
+        "poliţă",
+        "police_no",
+        "polisnummer",
+        "policenummer",
+        "会員番号",
+        "taxpayer",
+        "account holder",
+        "player_name",
+        "id_jugador",
+        "Spieler-ID",
+        "zawodnikid",
+    ],
+)
+def test_people_of_clubs_courts_and_contracts_are_identifiers(name: str) -> None:
+    topic = topic_of(name)
+    assert topic is not None and topic.role is Role.DIRECT
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Verein",
+        "club",
+        "Clube",
+        "kulüp",
+        "俱乐部",
+        "drużyna",
+        "Wahlkreis",
+        "kód_obce",
+        "setor_exercicio.sigla",
+        "arrest location",
+    ],
+)
+def test_clubs_constituencies_and_units_are_known_to_others(name: str) -> None:
+    topic = topic_of(name)
+    assert topic is not None and topic.role is Role.QUASI
+
+
+@pytest.mark.parametrize("name", ["peine", "trestný čin", "罚款", "składka", "iuran", "yellow cards", "votos", "tip_accidentare"])
+def test_sentences_fees_and_points_are_sensitive(name: str) -> None:
+    topic = topic_of(name)
+    assert topic is not None and topic.role is Role.SENSITIVE
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"), [("num_players", None), ("driver_age", "age"), ("roster", None), ("Tag", None), ("judge_fee", "credit")]
+)
+def test_a_word_for_people_inside_a_name_does_not_make_it_their_name(name: str, topic: str | None) -> None:
+    said = topic_of(name)
+    assert (said.key if said else None) == topic
+
+
+def test_a_draft_of_identifiers_and_sensitive_columns_only_says_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, policy = tmp_path / "paid.csv", tmp_path / "policy.yml"
+    rows = [f"M{1000 + i},{R.choice((1000, 2000, 3000))}" for i in range(60)]
+    table.write_text("\n".join(["member_id,salary", *rows]), encoding="utf-8")
+    assert shoal.inspect(table).quasi == ()
+    write_draft(str(table), policy, {}, {}, as_json=False)
+    assert "name at least one under quasi" in capsys.readouterr().out
+    assert "member_id" in policy.read_text(encoding="utf-8")
