@@ -43,7 +43,8 @@ R = random.Random(22)
 )
 def test_people_of_clubs_courts_and_contracts_are_identifiers(name: str) -> None:
     topic = topic_of(name)
-    assert topic is not None and topic.role is Role.DIRECT
+    assert topic is not None
+    assert topic.role is Role.DIRECT
 
 
 @pytest.mark.parametrize(
@@ -63,13 +64,15 @@ def test_people_of_clubs_courts_and_contracts_are_identifiers(name: str) -> None
 )
 def test_clubs_constituencies_and_units_are_known_to_others(name: str) -> None:
     topic = topic_of(name)
-    assert topic is not None and topic.role is Role.QUASI
+    assert topic is not None
+    assert topic.role is Role.QUASI
 
 
 @pytest.mark.parametrize("name", ["peine", "trestný čin", "罚款", "składka", "iuran", "yellow cards", "votos", "tip_accidentare"])
 def test_sentences_fees_and_points_are_sensitive(name: str) -> None:
     topic = topic_of(name)
-    assert topic is not None and topic.role is Role.SENSITIVE
+    assert topic is not None
+    assert topic.role is Role.SENSITIVE
 
 
 @pytest.mark.parametrize(
