@@ -116,3 +116,55 @@ def test_every_equal_set_of_classes_is_subtracted(wave, k):
         assert found.verdict == "broken"
     same = shown(after, n, second)
     assert changes(same, same, "s", k=k).verdict in ("holds", "not run")
+
+
+def one_class(*values: int, klass: int = 0) -> Shown:
+    return shown([(0, v) for v in values], 1, [klass])
+
+
+def test_values_that_three_releases_leave():
+    """One earlier release has the person, the other not: the one that has counts."""
+    sizes, absent = np.array([10]), Shown(np.array([-1]), {"s": Cells(*(np.zeros(0, dtype=np.int64),) * 3)})
+    found = values_left(sizes, one_class(0, 1), [one_class(1, 2), absent], "s")
+    assert (found.verdict, found.rate) == ("broken", 1.0)
+    assert values_left(sizes, one_class(0, 1), [absent], "s").verdict == "not run"
+    assert values_left(sizes, one_class(0, 1), [one_class(2, 3)], "s").verdict == "holds", "another value now, or another person"
+    two_left = values_left(sizes, one_class(0, 1, 2), [one_class(1, 2, 3)], "s", distinct=3)
+    assert (two_left.verdict, two_left.worst) == ("broken", "0 people have one value left")
+
+
+def test_a_class_inside_another_is_subtracted_in_either_release():
+    """Old {0}, {1, 2}, {3}; new {0, 1}, {2, 3}: only new classes have old ones inside, and the other way round."""
+    mixed = [(b, v) for b in (0, 2, 3) for v in (0, 1) * 3]
+    people = [*mixed, *[(1, 0)] * 6]
+    old, new = shown(people, 4, [0, 1, 1, 2]), shown(people, 4, [0, 0, 1, 1])
+    assert changes(new, old, "s", k=5, distinct=2).verdict == "broken"
+    assert changes(old, new, "s", k=5, distinct=2).verdict == "broken"
+
+
+def test_a_class_that_lies_in_several_is_not_subtracted_from_one_of_them():
+    people = [(b, v) for b in (0, 1) for v in (0, 1, 0, 1, 0)]
+    coarse, fine = shown(people, 2, [0, 0]), shown(people, 2, [0, 1])
+    assert changes(fine, coarse, "s", k=6).verdict == "holds"
+    assert changes(coarse, fine, "s", k=6).verdict == "holds"
+
+
+def test_missing_values_of_one_class_are_not_values_of_another():
+    old = shown([*[(0, v) for v in (0, 1)], *[(1, v) for v in (0, -1, -1, -1)]], 2, [0, 1])
+    new = shown([*[(0, v) for v in (0, 1, 1, 1, 1)], *[(1, v) for v in (0,)]], 2, [0, 1])
+    found = changes(new, old, "s", k=5)
+    assert found.verdict == "broken"
+    assert found.rate == 1.0
+
+
+def test_labels_that_only_one_release_has_are_not_subtracted():
+    people = [(0, v) for v in (0, 1) * 3]
+    old, new = shown(people, 2, [0, -1]), shown([*people, *[(1, 0)] * 3], 2, [0, 1])
+    assert changes(new, old, "s", k=5).verdict == "holds"
+    assert changes(old, new, "s", k=5).verdict == "holds"
+
+
+def test_a_change_of_k_records_is_large_enough():
+    old = one_class(0, 1)
+    for more, verdict in ((4, "broken"), (5, "holds")):
+        assert changes(one_class(0, 1, *[v % 2 for v in range(more)]), old, "s", k=5).verdict == verdict

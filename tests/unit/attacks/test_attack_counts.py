@@ -18,6 +18,7 @@ from shoal.attacks.downcoding import Recoded, _several, downcoding, joint_sizes
 from shoal.attacks.homogeneity import background, homogeneity, skewness
 from shoal.attacks.linkage import linkage
 from shoal.attacks.minimality import minimality
+from shoal.errors import UsageError
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
 
@@ -249,3 +250,58 @@ def test_ruling_out_a_value_of_two_tells_nothing_new(classes, verdict):
     found = background(counts([(r,) for r in rows], ["zip"], list(values)), "disease")
     assert found.verdict == verdict
     assert ("anyway" in found.sentence) == (verdict == "holds")
+
+
+def test_joint_groups_of_k_people_are_large_enough():
+    base = ClassCounts([5, 6], ["a"], [[0, 1]])
+    one, two = (Recoded(base, (np.array(codes, np.int32),)) for codes in ([0, 0], [0, 1]))
+    at = intersection([one, two], k=5)
+    assert (at.verdict, at.rate) == ("holds", 0.0)
+    assert (intersection([one, two], k=6).verdict, intersection([one, two], k=6).rate) == ("broken", 5 / 11)
+    with pytest.raises(UsageError, match="at least two"):
+        intersection([one], k=5)
+
+
+def test_joint_sizes_are_of_people_in_the_first_release_and_in_any_other():
+    base, alike = ClassCounts([3, 2, 4], ["a"], [[0, 1, 2]]), np.zeros(3, np.int32)
+    parts = [Recoded(base, (alike,), kept=np.array(kept)) for kept in ([1, 1, 0], [1, 0, 1], [0, 1, 0])]
+    parts = [Recoded(base, p.published, kept=p.mask.astype(bool)) for p in parts]
+    assert joint_sizes(parts).tolist() == [5, 5]
+
+
+def test_records_that_keys_and_missing_values_join():
+    ours = pa.table({"cost": [None, 1.5, 1.5], "who": ["p", "q", "q"]})
+    theirs = pa.table({"cost": [None, 1.5, 1.5], "who": ["p", "x", "y"]})
+    assert joined_records(ours, theirs, ["cost"]).rate == 1 / 3, (
+        "a missing value that both have once joins; what is there twice does not"
+    )
+    apart = pa.table({"cost": [7.0, 8.0, 9.0], "who": ["p", "q", "r"]})
+    found = joined_records(ours, apart, ["cost"], ["who"])
+    assert found.rate == 1 / 3, "a pseudonym of the same key joins by itself"
+    assert "pseudonyms" in found.sentence
+
+
+@pytest.mark.parametrize("most", [0, 1 << 16])
+def test_what_half_of_the_published_people_have_is_no_news(monkeypatch, most):
+    """Of the published ones: suppressed people are in no share. Few pairs are in a table, many are grouped."""
+    from shoal.attacks import downcoding as module
+
+    monkeypatch.setattr(module, "MOST_PAIRS", most)
+    wide, fine = np.zeros(3, np.int32), np.array([0, 1, 1], np.int32)
+    apart = np.array([0, 1, 2], np.int32)
+
+    def told(sizes, kept):
+        base = ClassCounts(sizes, ["age", "sex"], [fine, apart])
+        found = downcoding(Recoded(base, (wide, apart), (fine, apart), kept=np.array(kept)), ("age", "sex"))
+        return found.sentence.partition(" records")[0]
+
+    assert told([2, 1, 10], [True, True, False]) == "1 of 3"
+    assert told([2, 2, 10], [True, True, False]) == "0 of 4"
+
+
+def test_one_record_in_a_hundred_is_no_warning():
+    for others, verdict in ((99, "holds"), (98, "warning")):
+        codes, apart = np.array([0, 1], np.int32), np.array([0, 1], np.int32)
+        base = ClassCounts([1, others], ["age", "sex"], [codes, apart])
+        found = downcoding(Recoded(base, (np.zeros(2, np.int32), apart), (codes, apart)), ("age", "sex"))
+        assert found.verdict == verdict

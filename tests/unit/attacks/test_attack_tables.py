@@ -141,3 +141,17 @@ def test_bad_input():
     assert protect_table([[7]], threshold=2, base=1).cells.tolist() == [[7.0, 7.0], [7.0, 7.0]]
     with pytest.raises(DataError, match="contradict"):
         bounds([np.nan], [[1.0], [1.0]], [1.0, 2.0])
+
+
+def test_bounds_by_hand():
+    nan = float("nan")
+    equal = bounds([nan, nan, 5], [[1, -1, 0], [0, 1, -1]], [0, 0])  # x − y = 0 and y − 5 = 0
+    assert (equal.low.tolist(), equal.high.tolist()) == ([5, 5, 5], [5, 5, 5])
+    some = bounds([nan, nan], [[1, 1]], [10], limits=(1, 7), only=[True, False])
+    assert (some.low.tolist(), some.high.tolist()) == ([3, 1], [7, 7]), "a cell that is not wanted keeps its limits"
+    assert bounds([nan, 3], [[0, 1]], [3]).high.tolist() == [np.inf, 3]
+    assert bounds([nan], [[1]], [2.0000001]).low.tolist() == [2], "a hundredth of a millionth is rounding"
+    assert bounds([nan], [[1]], [1.9999999]).high.tolist() == [2]
+    assert bounds([nan], [[1]], [4], limits=(4, 4)).low.tolist() == [4]
+    with pytest.raises(UsageError, match="above its upper limit"):
+        bounds([nan, nan], [[1, 1]], [4], limits=([0, 5], [4, 4]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -279,3 +280,68 @@ def test_the_marketer_weighs_each_class_by_its_records_in_the_release() -> None:
     assert found.marketer == pytest.approx(1.45 / 6)
     assert found.journalist.max == pytest.approx(1 / 3)
     assert found.average == found.prosecutor.mean == pytest.approx(3 / 6)
+
+
+# --- by plain values: what each measure takes the smallest, the largest or the mean of ------------------------------------
+
+
+def classes_of(sizes: list[int], codes: list[int], texts: list[str], **more: object) -> ClassCounts:
+    return ClassCounts(sizes, columns=("zip",), codes=(codes,), categories=(pa.array(texts),), **more)  # type: ignore[arg-type]
+
+
+def test_only_released_classes_count_against_a_population() -> None:
+    release, population = (1, 3, 2, 0), (4, 3, 10, 1)
+    assert risk.journalist_max(release, population) == 1 / 3
+    assert risk.marketer(release, population) == pytest.approx((1 / 4 + 3 / 3 + 2 / 10) / 6)
+    assert risk.k_map(release, population) == 3
+    assert risk.presence_max((3, 2), (6, 3)) == 2 / 3
+    assert risk.presence_min((3, 2, 0), (6, 3, 4)) == 0
+    with pytest.raises(UsageError, match="one size per class"):
+        risk.journalist_max([[1]], [[1]])
+
+
+def test_the_mean_risk_takes_everybody_by_their_smallest_class() -> None:
+    """One of two people is also alone in a class."""
+    rows = pa.table({"who": ["a", "a", "b"], "zip": ["47", "48", "47"]})
+    counts = shoal.open(rows, quasi=["zip"], unit="who").count(("zip",), unit="who")
+    assert risk.prosecutor_mean(counts) == (1 / 1 + 1 / 2) / 2
+
+
+def test_presence_matches_values_and_missing_ones_apart() -> None:
+    release = classes_of([2, 1], [-1, 0], ["47"])
+    found = presence(release, classes_of([5, 4, 9], [-1, 1, 0], ["48", "47"]))
+    assert (found.k_map, found.delta_min, found.delta_max) == (4, 0, 0.4)
+    assert found.of_release.tolist() == [5, 4]
+    assert found.to_json()["population"] == 18
+    people = classes_of([5, 4, 9], [-1, 1, 0], ["48", "47"], unit="id", n_people=15)
+    assert presence(release, people).people == 15, "a person in two classes is one of the population"
+    with pytest.raises(UsageError, match="counts people, the population table counts rows"):
+        presence(classes_of([2], [0], ["47"], unit="id", n_people=2), classes_of([5], [0], ["47"]))
+
+
+def test_the_worst_class_decides_diversity() -> None:
+    two = secret([3, 3], [9, 1])
+    assert diversity.distinct_diversity(secret([2, 1, 1], [3, 1, 0]), "d") == 2
+    assert diversity.entropy_diversity(two, "d") == pytest.approx(math.exp(-(0.9 * math.log(0.9) + 0.1 * math.log(0.1))))
+    assert diversity.recursive_diversity(two, "d", c=2) == 1
+    assert diversity.recursive_diversity(secret([3, 3], [6, 0]), "d", c=9) == 1
+    assert diversity.alpha(secret([2, 1, 1], [3, 1, 0]), "d") == 0.75
+    assert diversity.least_c(secret([8, 1, 1], [5, 5, 5]), "d", l=2) == 4
+
+
+def test_a_bound_is_taken_as_it_is_written() -> None:
+    assert diversity.recursive_diversity(secret([1] * 11), "d", c=0.1) == 1, "1 is not below a tenth of 10"
+    assert diversity.recursive_diversity(secret([2**40, 2**40]), "d", c=1e-7) == 1, "counts times ten million go beyond 64 bits"
+
+
+def test_values_outside_a_given_order_come_last() -> None:
+    d = SensitiveCounts.from_dense("d", [[1, 1, 1]], pa.array(["other", "low", "high"]))
+    assert diversity.natural_order(replace(d, order=("low", "high")), 4).tolist() == [0, 3, 1, 2]
+
+
+def test_distances_by_hand() -> None:
+    assert closeness.earth_mover((0.5, 0.5, 0), (0, 0.5, 0.5), distance="equal") == 0.5
+    assert closeness.earth_mover((1, 0, 0), (0, 0, 1)) == 1
+    assert closeness.delta_disclosure_present(secret([4, 0], [0, 4]), "d", base=2) == pytest.approx(1)
+    gain = (11 / 12 - 0.81) / 0.81  # the other value becomes rarer by more than half, which is no gain
+    assert closeness.basic_beta_likeness(secret([11, 1], [70, 18]), "d") == pytest.approx(gain)

@@ -130,6 +130,21 @@ def test_four_wrong_codes_do_not_lock(sqlite_house: House) -> None:
     assert house["Aldo"].approve(request.id, factor=shown(house, secret)).status == "approved"
 
 
+def test_a_right_code_forgets_the_wrong_ones_before_it(sqlite_house: House) -> None:
+    """Only wrong codes in a row lock."""
+    secret = app(sqlite_house["Aldo"].set_up_factor())
+    with sqlite_house.vault.store.write() as tx:
+        for step in (100, 200):
+            time = float(step * factors.STEP)
+            assert not any(factors.check(tx, "Aldo", "wrong", time) for _ in range(factors.MOST_WRONG - 1))
+            assert factors.check(tx, "Aldo", factors.code(secret, step), time)
+
+
+def test_no_step_comes_before_the_first() -> None:
+    secret = bytes(range(factors.SECRET_BYTES))
+    assert factors.matching(secret, factors.code(secret, 0), 1.0, after=-1) == 0
+
+
 # -- lent tokens ----------------------------------------------------------------------------------------------------------
 
 
