@@ -78,3 +78,22 @@ def test_pairs_with_many_values_are_counted_too(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(column_sets, "SMALL", 1)
     test_every_set_is_counted_exactly(True)
     test_every_set_is_counted_exactly(False)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_beside_fixed_columns_only_sets_that_may_find_more_are_counted(several: bool) -> None:
+    """``age`` shows everything that ``band`` and ``sex`` show: with it and one other column, no third one finds anybody."""
+    draw = np.random.default_rng(5)
+    age = draw.integers(0, 20, 200)
+    columns = {"age": age, "band": age // 5, "sex": age % 2, **{f"c{i}": draw.integers(0, 2 + i, 200) for i in range(4)}}
+    people = draw.integers(0, 90, 200) if several else None
+    every, fixed = known_columns(columns, people).found, ("age", "band", "sex")
+    sets = ColumnSets(columns, people, fixed=fixed)
+    sets._kept = {"age", "band", "sex"}  # as in a later round
+    sets._counted = {s: n for s, n in every.items() if set(s) <= set(fixed)}
+    some = sets.count().found
+    assert all(every[s] == n for s, n in some.items())
+    left = {s for s in every if s not in some}
+    assert left == {(*two, f"c{i}") for two in combinations(fixed, 2) for i in range(4)}
+    for s in left:
+        assert every[s] <= every["age", s[2]], "the pair with age comes first"

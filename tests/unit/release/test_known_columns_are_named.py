@@ -118,7 +118,7 @@ def test_people_are_found_by_all_their_records_and_records_of_nobody_are_people(
 def decided(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A plan that keeps "ill" and "row", rounds "pay", and drops "age" as a quasi-identifier; and what is counted of it."""
     monkeypatch.setattr(known_columns, "too_much", lambda *_: "")
-    monkeypatch.setattr(known_columns, "_sets_of", lambda file, names, unit: (names, unit))
+    monkeypatch.setattr(known_columns, "_sets_of", lambda file, names, unit, fixed: (names, unit))
     steps = {"pay": [Keep("pay"), Round("pay", 10)], "row": [Keep("row")], "name": [Keep("name")]}
     policy = SimpleNamespace(sensitive=("ill", "pay"), insensitive=("row",), weight="w", unit="id", requirements=())
     prepared = SimpleNamespace(

@@ -76,16 +76,27 @@ def known_columns(columns: Mapping[str, npt.ArrayLike], people: IntArray | None 
 
 
 class ColumnSets:
-    """Columns whose sets are counted as by :func:`known_columns`, each set once however often it is counted again."""
+    """Columns whose sets are counted as by :func:`known_columns`, each set once however often it is counted again.
 
-    def __init__(self, columns: Mapping[str, npt.ArrayLike], people: IntArray | None = None, *, budget: int = BUDGET) -> None:
+    Beside ``fixed`` columns, which are never left out, a set of one other column and two of them is not counted if that column
+    and one of them find as many as with all of them.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, npt.ArrayLike],
+        people: IntArray | None = None,
+        *,
+        budget: int = BUDGET,
+        fixed: Collection[str] = (),
+    ) -> None:
         self._codes = codes = {n: _from_zero(np.ascontiguousarray(given, dtype=np.int32)) for n, given in columns.items()}
         self._records = self._total = len(next(iter(codes.values()))) if codes else 0
         if people is not None and self._records:
             nobody = people < 0
             people = np.unique(np.where(nobody, int(people.max()) + np.cumsum(nobody), people), return_inverse=True)[1]
             self._total = int(people.max()) + 1
-        self._people, self._most = people, len(codes)
+        self._people, self._fixed, self._most = people, frozenset(fixed), len(codes)
         while self._most > FEWEST and (self._records + A_SET) * (comb(self._most, 2) + comb(self._most, 3)) > budget:
             self._most -= 1  # so many columns are put together: those that tell most apart
         self._alone = {name: _count_alone([own], people) for name, own in codes.items()} if self._records else {}
@@ -110,15 +121,26 @@ class ColumnSets:
     def _sets(self, kept: Sequence[str]) -> dict[tuple[str, ...], int]:
         """Whom each two and three of the columns find."""
         new = [name for name in kept if name not in self._kept]
-        newest_first = [*new, *(name for name in kept if name in self._kept)]
+        old = sorted((name for name in kept if name in self._kept), key=lambda name: -self._widths[name])
+        fixed = [self._codes[name] for name in kept if name in self._fixed]
+        together = group_codes(fixed if new else [], n_rows=self._records).ids
+        newest_first = [*new, *old]
         for i, first in enumerate(new):
+            loose = bool(fixed) and first not in self._fixed
+            most, reached = _count_alone([together, self._codes[first]], self._people) if loose else -1, False
             for j, second in enumerate(newest_first[i + 1 :], i + 2):
-                self._count_pair(first, second, newest_first[j:])
+                fixed_pair = loose and second in self._fixed
+                number = self._count_pair(first, second, newest_first[j:], most if fixed_pair else -1, reached and fixed_pair)
+                reached |= fixed_pair and number == most
         self._kept = set(kept)
-        return {s: self._counted[s] for size in (2, 3) for s in combinations(kept, size)}
+        sets = (s for size in (2, 3) for s in combinations(kept, size))
+        return {s: self._counted[s] for s in sets if s in self._counted}
 
-    def _count_pair(self, first: str, second: str, thirds: Sequence[str]) -> None:
-        """Count two columns, and with each of others. Who is found by two is found by three: the rest is grouped only."""
+    def _count_pair(self, first: str, second: str, thirds: Sequence[str], most: int, reached: bool) -> int:
+        """Count two columns, and with each of others. Who is found by two is found by three: the rest is grouped only.
+
+        Not with fixed ones, if ``most`` that all of them find with the first are found already.
+        """
         both, people = [self._codes[first], self._codes[second]], self._people
         width = self._widths[second]
         if self._widths[first] * width <= max(DIRECT_FACTOR * self._records, SMALL):
@@ -137,8 +159,11 @@ class ColumnSets:
         left = (np.cumsum(hidden) - 1)[ids[rest]]
         theirs = None if people is None else people[rest]
         for name in thirds:
+            if name in self._fixed and (reached or number == most):
+                continue
             more = _count_alone([left, self._codes[name][rest]], theirs, found) if number < self._total else 0
             self._counted[self._in_order(first, second, name)] = number + more
+        return number
 
     def _in_order(self, *names: str) -> tuple[str, ...]:
         return tuple(sorted(names, key=self._place.__getitem__))

@@ -67,9 +67,9 @@ def count_sets(file: FileColumns, names: Sequence[str], unit: str | None) -> Kno
     return _sets_of(file, names, unit).count()
 
 
-def _sets_of(file: FileColumns, names: Sequence[str], unit: str | None) -> ColumnSets:
+def _sets_of(file: FileColumns, names: Sequence[str], unit: str | None, fixed: Sequence[str] = ()) -> ColumnSets:
     codes = file.of([*names, unit] if unit else names)
-    return ColumnSets({n: codes[n] for n in names}, codes[unit].astype(np.int64) - 1 if unit else None)
+    return ColumnSets({n: codes[n] for n in names}, codes[unit].astype(np.int64) - 1 if unit else None, fixed=fixed)
 
 
 def _limits(prepared: Prepared) -> list[float]:
@@ -77,7 +77,12 @@ def _limits(prepared: Prepared) -> list[float]:
 
 
 def _published_sets(
-    prepared: Prepared, decision: Decision, file: FileColumns, seen: ByEngine | None, unit: str | None
+    prepared: Prepared,
+    decision: Decision,
+    file: FileColumns,
+    seen: ByEngine | None,
+    unit: str | None,
+    fixed: Sequence[str] = (),
 ) -> ColumnSets | None:
     policy, steps = prepared.policy, decision.plan.for_column
     others = {*policy.sensitive, *policy.insensitive, policy.weight}
@@ -85,7 +90,7 @@ def _published_sets(
     names, records = [*prepared.quasi, *kept], int(decision.released.n_records)
     if seen is not None or not records or records > MOST_KNOWN or too_much(prepared, records, len(names)):
         return None
-    return _sets_of(file, names, unit)
+    return _sets_of(file, names, unit, fixed)
 
 
 def finds_few(prepared: Prepared, decision: Decision) -> bool:
@@ -98,7 +103,7 @@ def _counted_before(prepared: Prepared, decision: Decision) -> dict[str, KnownCo
     return {who: sets.count() for who, sets in _sets_before(prepared, decision).items()}
 
 
-def _sets_before(prepared: Prepared, decision: Decision) -> dict[str, ColumnSets]:
+def _sets_before(prepared: Prepared, decision: Decision, fixed: Sequence[str] = ()) -> dict[str, ColumnSets]:
     """The published columns of the data that this decision would write: with "people", where there is a column for them, and
     "records" where that is not published. Nothing if they are not to be counted."""
     unit = prepared.policy.unit
@@ -107,7 +112,7 @@ def _sets_before(prepared: Prepared, decision: Decision) -> dict[str, ColumnSets
     with scratch() as place:
         done = recode(prepared, decision, place / "data.parquet", keep_unit=unit is not None)
         seen, file = by_engine(prepared.table, done, prepared.quasi), FileColumns(place / "data.parquet")
-        sets = {who: _published_sets(prepared, decision, file, seen, one) for who, one in units.items()}
+        sets = {who: _published_sets(prepared, decision, file, seen, one, fixed) for who, one in units.items()}
         remove_passing(done, place / "data.parquet")
     return {who: one for who, one in sets.items() if one is not None}
 
@@ -119,7 +124,7 @@ def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> dic
     None if it was not counted.
     """
     out: dict[str, str] = {}
-    sets = _sets_before(prepared, decision)
+    sets = _sets_before(prepared, decision, prepared.quasi)
     while sets:
         before, counted = len(out), {who: one.count(out) for who, one in sets.items()}
         for who, one in counted.items():
