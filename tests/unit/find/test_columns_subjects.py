@@ -93,3 +93,20 @@ def test_a_draft_of_identifiers_and_sensitive_columns_only_says_what_is_missing(
     write_draft(str(table), policy, {}, {}, as_json=False)
     assert "name at least one under quasi" in capsys.readouterr().out
     assert "member_id" in policy.read_text(encoding="utf-8")
+
+
+def test_numbers_of_equal_length_that_repeat_are_not_published_in_groups() -> None:
+    """A number that a person has in several rows finds all of them, also when five rows share it."""
+    given = R.sample(range(12_000, 90_000), 50)
+    seen = shoal.inspect({"zqx": [n for n in given for _ in range(R.randint(2, 9))]})
+    assert seen.columns[0].role is Role.DIRECT
+    few = shoal.inspect({"zqx": [n for n in given[:49] for _ in range(4)]})
+    assert few.columns[0].role is Role.UNDECIDED
+    round_ = shoal.inspect({"zqx": [n // 1000 * 1000 + 10_000 for n in given for _ in range(4)]})
+    assert round_.columns[0].role is not Role.DIRECT
+
+
+def test_codes_of_people_that_end_with_a_number_may_hold_words() -> None:
+    codes = [f"DIP_{R.choice(('SAN JOSE', 'LA PAZ', 'RIO'))}_{n:03d}" for n in range(120)]
+    seen = shoal.inspect({"id_candidato": [c for c in codes for _ in range(2)]})
+    assert seen.columns[0].role is Role.DIRECT

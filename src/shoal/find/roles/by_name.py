@@ -292,9 +292,9 @@ def _named_number(view: ColumnView, topic: Topic, few: bool) -> Decision | None:
 
 
 def _written_as_numbers(facts: ColumnFacts, few: bool) -> bool:
-    """Whether texts may number people or records: no words apart, and digits where there are few."""
+    """Whether texts may number people or records: no words apart but before a number, and digits where there are few."""
     looked = spread(facts.values)
-    apart = sum(" " in v for v in looked)
+    apart = sum(" " in v and not v[-2:].isdigit() for v in looked)  # SAN JOSE_001
     return apart < 0.2 * len(looked) and (not few or 2 * sum(any(c.isdigit() for c in v) for v in looked) >= len(looked))
 
 

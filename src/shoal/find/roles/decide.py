@@ -17,7 +17,15 @@ from shoal.find.roles.by_cells import by_cells
 from shoal.find.roles.by_name import by_name, counted_inside, inside_a_group
 from shoal.find.roles.by_values import by_addresses, by_full_names, by_row_numbers, by_shape, by_value_topic, by_weight
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision, with_evidence
-from shoal.find.roles.keys import below_zero, by_last_word, by_number_word, by_person_word, in_unknown_script, own_words
+from shoal.find.roles.keys import (
+    below_zero,
+    by_last_word,
+    by_number_word,
+    by_person_word,
+    in_unknown_script,
+    own_words,
+    repeated_numbers,
+)
 from shoal.find.topics import BY_KEY, expanded
 from shoal.find.vocabulary import word_set
 from shoal.find.whole_numbers import MOST_CODES, around_zero
@@ -110,6 +118,9 @@ def _by_count(view: ColumnView, decision: Decision) -> Decision:
     if decision.topic == "leisure" and facts.kind == "text" and facts.distinct > FEW_VALUES:
         why = "it has many values, which single people out if others know them"
         return with_evidence(Decision(Role.QUASI, why, 0.4, decision.topic), "shape")
+    if decision.role is Role.UNDECIDED and view.topic is None and repeated_numbers(facts):
+        why = "many numbers of equal length that repeat: they may number people who have several rows"
+        return with_evidence(Decision(Role.DIRECT, why, 0.4, "", 18, Scale.ID), "shape")
     if facts.singled_out <= FEW_FOUND or decision.topic == "survey_weight":
         return decision
     if decision.role is Role.UNDECIDED and in_unknown_script(facts):

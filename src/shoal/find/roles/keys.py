@@ -119,6 +119,24 @@ def in_a_block(facts: ColumnFacts) -> bool:
     return low >= BLOCK_FROM and high < 2 * low and high - low < BLOCK_WIDTH * facts.distinct
 
 
+LEAST_DIGITS, OFTEN = 4, 2
+"""Digits of the shortest number that may be given to people, and rows per number from which they have several rows."""
+
+
+def repeated_numbers(facts: ColumnFacts) -> bool:
+    """Many whole numbers with equally many digits that repeat and are not round: they may number people with several rows.
+
+    >>> import numpy as np
+    >>> given = [str(15_000 + 41 * i) for i in range(50)]
+    >>> [repeated_numbers(ColumnFacts("x", "integer", given, np.full(50, n), 50 * n)) for n in (1, 2)]
+    [False, True]
+    """
+    if facts.kind != "integer" or facts.distinct < PANEL or below_zero(facts) or facts.filled < OFTEN * facts.distinct:
+        return False
+    lengths = {len(v) for v in spread(facts.values, 500)}
+    return len(lengths) == 1 and min(lengths) >= LEAST_DIGITS and not rounded(facts)
+
+
 OWN_WORDS, OWN_ROWS, MOST_WORDS = 0.5, 100, 6
 """Share of rows with a text of their own, rows, and words of a text, from which texts may be names that no list has."""
 
