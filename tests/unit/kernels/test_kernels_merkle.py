@@ -194,3 +194,28 @@ def test_a_node_is_not_taken_for_a_leaf() -> None:
 @pytest.mark.parametrize("peaks", [[], ["00" * 32], ["00" * 32] * 3])
 def test_a_frontier_that_does_not_fit_its_size(peaks: list[str]) -> None:
     assert Frontier.from_json(6, peaks) is None
+
+
+def test_proofs_at_the_edges_of_a_tree() -> None:
+    """Each by itself: a place or size beyond the tree, a root or a size that the proof does not reach."""
+    data = lines(5)
+    leaves, root = hashes(data), [slow_root(data[:n]) for n in range(6)]
+    assert is_included(leaves[0], 0, 1, [], root[1])
+    for place, size, found in ((1, 1, root[1]), (-1, 1, root[1]), (0, 1, root[2]), (0, 0, root[1])):
+        assert not is_included(leaves[0], place, size, [], found)
+    assert not is_included(root[2], 0, 2, [], root[2]), "the root is no leaf of a larger tree"
+    two = Tree(leaves[:2]).consistency(1)
+    assert is_consistent(1, 2, root[1], root[2], two)
+    assert not is_consistent(1, 3, root[1], root[2], two), "the proof ends below the root"
+    for first, second, one, other in ((1, 2, root[2], root[2]), (1, 2, root[1], root[3]), (2, 1, root[2], root[1])):
+        assert not is_consistent(first, second, one, other, two)
+    assert not is_consistent(3, 5, root[3], root[5], [])
+    for first in range(1, 5):
+        assert is_consistent(first, 5, root[first], root[5], Tree(leaves).consistency(first))
+    for place in (-1, 5):
+        with pytest.raises(IndexError):
+            Tree(leaves).inclusion(place)
+    for size in (-1, 6):
+        with pytest.raises(IndexError):
+            Tree(leaves).consistency(size)
+    assert Tree(leaves).consistency(0) == []

@@ -14,11 +14,12 @@ from shoal.protector.crypto.ciphers import FormatPreserving, require_version
 from shoal.protector.crypto.master_keys import KeyRefusedError, check_strength
 from shoal.protector.crypto.primitives import Secret
 from shoal.protector.log import audit, checkpoints
-from shoal.protector.people import accounts, limits, requests
+from shoal.protector.people import accounts, changes, limits, requests
 from shoal.protector.people.accounts import Caller
 from shoal.protector.pseudonyms.domains import Context, Domain
 from shoal.protector.pseudonyms.identities import LONGEST_IDENTITY, encoded, text_column
 from shoal.protector.store.database import Tx
+from shoal.protector.store.state import ACTOR
 
 WEEK = 7 * 86400.0
 THOUSAND = "".join(map(chr, range(0x4E00, 0x4E00 + 1000)))
@@ -418,3 +419,211 @@ def test_the_log_says_whether_a_translation_was_allowed_or_ended(sqlite_house: H
     sqlite_house.owner.allow_translation("a", "b", allowed=False)
     told = [e.get("detail") for e in care.read_log(sqlite_house.auditor, actions=["domain"])][-2:]
     assert told == ["translation allowed", "translation ended"]
+
+
+# --- each condition of the second person by itself, on the store --------------------------------------------------------------
+
+
+def propose(tx: Tx, house: House, action: str = "shred", time: float = 0.0, **what: Any) -> changes.Change:
+    return changes.propose(tx, action, what, proposer="Otto", token=house.owner.frame.token, time=time, code="half")
+
+
+def confirm(tx: Tx, house: House, change: changes.Change, time: float = 0.0, *, agree: bool = True) -> changes.Change:
+    return changes.decide(tx, change.id, second="Udo", token=house.auditor.frame.token, agree=agree, time=time)
+
+
+def test_the_same_change_is_of_one_person_action_and_content_and_lives_a_week(sqlite_house: House) -> None:
+    with sqlite_house.vault.store.write() as tx:
+        made = propose(tx, sqlite_house, domain="d")
+        assert made.expires == WEEK
+
+        def same(time: float = 0.0, proposer: str = "Otto", action: str = "shred", **what: Any) -> changes.Change | None:
+            return changes.same(tx, action, what or {"domain": "d"}, proposer=proposer, time=time)
+
+        assert same(WEEK - 1) == made
+        assert [same(WEEK), same(proposer="Oda"), same(action="rotate"), same(domain="e")] == [None] * 4
+        later = propose(tx, sqlite_house, time=1.0, domain="d")
+        assert same(2.0) == made, "the first of two that wait"
+        confirmed = confirm(tx, sqlite_house, later, 2.0)
+        assert same(3.0) == confirmed, "a confirmed one comes first"
+        used = changes.use(tx, confirmed, time=3.0)
+        assert (used.status, used.code) == ("used", "")
+        assert same(4.0) == made, "one that was used does not count"
+
+
+def test_who_may_decide_about_a_change_and_when(sqlite_house: House) -> None:
+    with sqlite_house.vault.store.write() as tx:
+        made = propose(tx, sqlite_house, domain="d")
+        for own in ("Otto", "OTTO"):
+            with pytest.raises(AccessError, match="nobody confirms their own"):
+                changes.decide(tx, made.id, second=own, token=sqlite_house.auditor.frame.token, agree=True, time=0.0)
+        with pytest.raises(AccessError, match="expired"):
+            confirm(tx, sqlite_house, made, WEEK)
+        assert confirm(tx, sqlite_house, made, WEEK - 1, agree=False).status == "denied"
+        for agree in (True, False):
+            with pytest.raises(AccessError, match="can no longer be decided"):
+                confirm(tx, sqlite_house, made, 0.0, agree=agree)
+        confirmed = confirm(tx, sqlite_house, propose(tx, sqlite_house, domain="d"))
+        with pytest.raises(AccessError, match="can no longer be decided"):
+            confirm(tx, sqlite_house, confirmed, agree=False)
+
+
+def test_a_change_is_applied_once_as_it_is_stored(sqlite_house: House) -> None:
+    from dataclasses import replace
+
+    with sqlite_house.vault.store.write() as tx:
+        made = propose(tx, sqlite_house, domain="d")
+        claimed = replace(made, status="confirmed", second="Udo", tokens=(*made.tokens, sqlite_house.auditor.frame.token))
+        with pytest.raises(AccessError, match="second person"):
+            changes.use(tx, claimed, time=0.0)
+        for second in ("", "otto"):
+            changes._save(tx, replace(claimed, second=second))
+            with pytest.raises(AccessError, match="second person"):
+                changes.use(tx, made, time=0.0)
+        changes._save(tx, made)
+        confirm(tx, sqlite_house, made)
+        with pytest.raises(AccessError, match="expired"):
+            changes.use(tx, made, time=WEEK)
+        changes.use(tx, made, time=WEEK - 1)
+        with pytest.raises(AccessError, match="second person"):
+            changes.use(tx, made, time=0.0)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_change_dies_with_each_loss_of_rights(sqlite_house: House, which: int) -> None:
+    """Also if the person has the right again: ``losses`` counts."""
+    with sqlite_house.vault.store.write() as tx:
+        made = confirm(tx, sqlite_house, propose(tx, sqlite_house, domain="d"))
+        name = ("Otto", "Udo")[which]
+        actor = tx.get(ACTOR, name)
+        assert actor is not None
+        for changed in ({"losses": actor.get("losses", 0) + 1}, {"roles": ["operator"]}, {"enabled": False}):
+            tx.put(ACTOR, name, {**actor, **changed})
+            with pytest.raises(AccessError, match="died with the rights"):
+                changes.use(tx, made, time=0.0)
+        tx.put(ACTOR, name, actor)
+        assert changes.use(tx, made, time=0.0).status == "used"
+
+
+def test_an_approval_is_of_every_part_of_a_request() -> None:
+    from dataclasses import replace
+
+    made = requests.Request("REQ-1", "Rita", "d", ("P-1",), "p", "c", 1.0, 2.0)
+    others: dict[str, Any] = {
+        "id": "REQ-2", "requester": "Rolf", "domain": "e", "pseudonyms": ("P-2",), "purpose": "q", "case": "d", "expires": 3.0,
+        "key_version": 1, "role": "r", "relation": "of", "recipient": "key",
+    }  # fmt: skip
+    assert len({made.digest, *(replace(made, **{name: value}).digest for name, value in others.items())}) == 12
+
+
+def test_each_condition_of_a_decision_about_a_request(asked: tuple[House, str]) -> None:
+    from dataclasses import replace
+
+    house, request = asked
+    token, now = house["Aldo"].frame.token, house.clock.now
+    with house.vault.store.write() as tx:
+        made = requests.load(tx, request)
+
+        def decide(approver: str = "Aldo", *, approve: bool = True, digest: str | None = None) -> requests.Request:
+            return requests.decide(tx, request, approver=approver, token=token, approve=approve, time=now, digest=digest)
+
+        for own in ("Rita", "RITA"):
+            with pytest.raises(AccessError, match="nobody approves their own"):
+                decide(own)
+        with pytest.raises(AccessError, match="not the request that was read"):
+            decide(digest="0" * 64)
+        requests.save(tx, replace(made, flagged=True))
+        with pytest.raises(AccessError, match="held back"):
+            decide()
+        assert decide(approve=False).status == "denied"
+        requests.save(tx, made)
+        assert decide(digest=made.digest).status == "approved"
+
+
+def test_each_condition_of_a_delivery(asked: tuple[House, str]) -> None:
+    """The approval is of this request, by the approver's own token, who has had the right and reached the domain ever since."""
+    from dataclasses import replace
+
+    house, request = asked
+    house.owner.create_domain("other")
+    house["Aldo"].approve(request)
+    now = house.clock.now
+    strange = {
+        "requester": house["Rita"].frame.token,
+        "elsewhere": accounts.token_digest(house.vault.store, house.token("Aldo", domains=["other"])),
+        "Ana": house["Ana"].frame.token,
+    }
+    with house.vault.store.write() as tx:
+        made = requests.load(tx, request)
+        digest, at, token, losses = made.approved
+        for other in strange.values():
+            requests.save(tx, replace(made, approved=(digest, at, other, losses)))
+            with pytest.raises(AccessError, match="died with the approver's rights"):
+                requests.deliverable(tx, request, requester="Rita", time=now)
+        requests.save(tx, replace(made, approved=(digest, at, token, losses + 1)))
+        with pytest.raises(AccessError, match="died with the approver's rights"):
+            requests.deliverable(tx, request, requester="Rita", time=now)
+        requests.save(tx, replace(made, case="another"))
+        with pytest.raises(AccessError, match="not what was approved"):
+            requests.deliverable(tx, request, requester="Rita", time=now)
+        requests.save(tx, made)
+        assert requests.deliverable(tx, request, requester="Rita", time=now) == made
+
+
+def test_any_role_of_a_person_permits() -> None:
+    both = Caller("a", frozenset({"operator", "requester"}))
+    both.require("find")
+    both.require("reveal")
+    with pytest.raises(AccessError, match="needs the role"):
+        both.require("approve")
+
+
+def test_the_token_of_a_person_has_the_roles_that_both_have(sqlite_house: House) -> None:
+    with sqlite_house.vault.store.write() as tx:
+        accounts.add(tx, "Nina", ["operator", "requester"], 0.0)
+        digest = accounts.token_digest(tx.store, accounts.issue_token(tx, "Nina", 0.0, scopes=["operator"]))
+        assert accounts.caller(tx, digest, 1.0).roles == {"operator"}
+        actor = tx.get(ACTOR, "Nina")
+        assert actor is not None
+        tx.put(ACTOR, "Nina", {**actor, "roles": ["requester"], "losses": 3})
+        caller = accounts.caller(tx, digest, 1.0)
+        assert (caller.roles, caller.losses) == (frozenset(), 3)
+
+
+@pytest.mark.parametrize("name", [" a", "a ", "", "a" * 101, "a\tb"])
+def test_names_with_blanks_around_them_are_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        accounts.check_name(name)
+
+
+@pytest.mark.parametrize("action", ["approve", "reveal", "actor", "confirm", "shred"])
+def test_four_eyes_and_rights_cannot_be_lent(sqlite_house: House, action: str) -> None:
+    with sqlite_house.vault.store.write() as tx, pytest.raises(UsageError, match="cannot be lent"):
+        accounts.lend(tx, sqlite_house.owner.frame.token, action, domains=[], seconds=1.0, time=0.0)
+
+
+def test_signs_of_trying_out_count_over_calls_and_are_told_once(sqlite_house: House) -> None:
+    """Numbers of one length and form that follow each other; look-ups without an answer."""
+    with sqlite_house.vault.store.write() as tx:
+        usage: limits.Usage = {}
+
+        def signs(identities: list[str | None], missed: int = 0, time: float = 0.0) -> list[str]:
+            return limits.enumeration_signs(tx, usage, identities, missed, time)
+
+        def steps() -> int:
+            return int(usage["enumeration"]["steps"])
+
+        signs(["07", "8"])
+        signs(["a9", "b10"])
+        assert steps() == 0, "numbers of other lengths or forms do not follow each other"
+        signs(["0011", "0012"])
+        signs(["x"])
+        signs(["0013"])
+        signs(["0010"])
+        assert steps() == 1 + 1 + 0, "a call without numbers forgets nothing; only the ends of the last call go on"
+        assert signs([None] * 10, missed=900) == []
+        assert signs([f"{2 * n:05}" for n in range(1000)], missed=100) == ["misses"]
+        assert signs([f"{n:05}" for n in range(50_000, 50_998)]) == [], "999 steps"
+        assert signs([f"{n:05}" for n in range(50_998, 51_000)], missed=1000) == ["sequence"], "each sign is told once"
+        assert signs([f"{n:05}" for n in range(51_000, 51_001)], time=limits.WINDOW) == []
+        assert steps() == 1, "the sequence goes on in the next window"

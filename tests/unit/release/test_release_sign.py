@@ -113,3 +113,60 @@ def test_malformed_signatures_and_keys():
             sign.check_signature({"a": 1}, bad, signer.public)
         with pytest.raises(TamperError):
             sign.check_signature({"a": 1}, mark, bad)
+
+
+def test_the_canonical_form_has_one_order():
+    assert sign.canonical({"b": 1, "a": [2, None]}) == sign.canonical({"a": [2, None], "b": 1}) == b'{"a":[2,null],"b":1}'
+
+
+def test_a_fingerprint_has_32_digits_and_once_had_16():
+    whole = sign.fingerprint(sign.signer().public)
+    assert len(whole.replace("-", "")) == 32
+    assert (sign.FINGERPRINT_DIGITS, sign.SHORT_DIGITS) == (32, 16)
+
+
+@pytest.mark.parametrize(("mode", "good"), [(0o600, True), (0o400, True), (0o640, False), (0o604, False), (0o610, False)])
+def test_a_key_file_that_others_may_read_is_refused(tmp_path, mode, good):
+    file = tmp_path / "k"
+    file.write_bytes(base64.b64encode(RAW))
+    file.chmod(mode)
+    if good:
+        assert sign.signer(file).origin == "file"
+    else:
+        with pytest.raises(UsageError, match="read by others"):
+            sign.signer(file)
+
+
+def key_of(tmp_path, content):
+    file = tmp_path / "key"
+    file.write_bytes(content)
+    file.chmod(0o600)
+    return sign.signer(file)
+
+
+def test_a_key_has_32_bytes_of_which_12_differ(tmp_path):
+    for raw in (bytes(range(33)), bytes(range(31)), bytes(min(i, 10) for i in range(32))):
+        with pytest.raises(UsageError, match="Ed25519"):
+            key_of(tmp_path, base64.b64encode(raw))
+    assert key_of(tmp_path, base64.b64encode(bytes(min(i, 11) for i in range(32)))).public
+
+
+def test_a_key_file_has_at_most_ten_thousand_bytes(tmp_path):
+    assert key_of(tmp_path, base64.b64encode(RAW).ljust(10_000)).public
+    with pytest.raises(UsageError, match="Ed25519"):
+        key_of(tmp_path, base64.b64encode(RAW).ljust(10_001))
+
+
+def test_a_key_or_signature_has_one_text():
+    """Base64 whose last bits are set says the same bytes by another text."""
+    signer = sign.signer()
+    mark = signer.sign({"a": 1})
+    assert sign.check_signature({"a": 1}, mark, signer.public) is None
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    other = signer.public[:-2] + letters[letters.index(signer.public[-2]) + 1] + "="
+    assert base64.b64decode(other) == base64.b64decode(signer.public)
+    for public, signature in ((other, mark), (signer.public, base64.b64encode(bytes(63)).decode()), (mark, mark)):
+        with pytest.raises(TamperError, match="not well formed"):
+            sign.check_signature({"a": 1}, signature, public)
+    with pytest.raises(TamperError, match="does not fit its content"):
+        sign.check_signature({"a": 2}, mark, signer.public)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.engines.recode.write import hidden_columns
+from shoal.engines.recode.write import hidden_columns, read_seed
+from shoal.errors import OutputError, TamperError, UnreadableError
 from shoal.measures.classes.risk import marketer
 from shoal.model.certificate.numbers import ClassNumbers, Risk
+from shoal.model.certificate.parts import Objections, PlanEntry
+from shoal.model.exclusion import commitment
 from shoal.model.plan import Plan, Suppression
+from shoal.model.seed import PRIVATE_FORMAT
 from shoal.release.certificate.sentences import attackers, chances
-from shoal.steps import Keep
+from shoal.release.make import private_file
+from shoal.steps import Cut, Keep
+from shoal.techniques.perturb.sampling import Sample
 
 
 @pytest.mark.parametrize(("k", "hidden"), [(0, set()), (1, set()), (2, {"a", "b"}), (3, {"a", "b"})])
@@ -17,6 +23,78 @@ def test_from_two_on_suppression_may_hide_a_value_of_every_column(k, hidden):
     """k = 2 leaves out records that are alone: a label of theirs must not stay in a statistics file."""
     plan = Plan((Keep("a"), Keep("b")), Suppression(k, ("a",)))
     assert hidden_columns(plan, ["a", "b"], None) == hidden
+
+
+def test_records_chosen_from_outside_or_by_a_sample_may_hide_a_value_of_every_column():
+    kept = Plan((Keep("a"), Keep("b")), Suppression(0, ("a",)))
+    assert hidden_columns(kept, ["a", "b"], [True]) == {"a", "b"}
+    assert hidden_columns(Plan((Keep("a"), Sample(share=0.5))), ["a", "b"], None) == {"a", "b"}
+    assert hidden_columns(Plan((Keep("a"), Cut("b", (1.0,), ("x", "y")))), ["a", "b"], None) == {"b"}
+
+
+def stated(commitment=None, sha256="of the plan"):
+    return PlanEntry(sha256, 1, "random" if commitment else "", commitment, truthful=commitment is None)
+
+
+def test_a_private_file_belongs_to_one_seed_salt_and_plan(tmp_path):
+    mine = private_file.Kept(7, "salt", release="of the plan")
+    others = [private_file.Kept(8, "salt"), private_file.Kept(7, "pepper"), private_file.Kept(7, "salt", release="of another")]
+    assert private_file.fits(mine, stated(mine.commitment))
+    assert private_file.fits(private_file.Kept(7, "salt"), stated(mine.commitment)), "files of 0.3.0 name no release"
+    assert not any(private_file.fits(other, stated(mine.commitment)) for other in others)
+    assert not private_file.fits(mine, stated(None))
+    assert private_file.Kept(None, "").commitment is None
+    for n, (kept, entry, good) in enumerate(
+        [
+            (mine, stated(mine.commitment), True),
+            (others[0], stated(mine.commitment), False),
+            (private_file.Kept(None, "", release="of the plan"), stated(), True),
+            (private_file.Kept(None, ""), stated(), False),  # a file that says nothing is of no release
+        ]
+    ):
+        private_file.write(kept, tmp_path / f"{n}.json")
+        if good:
+            assert private_file.check(entry, tmp_path / f"{n}.json").startswith("the private file belongs")
+        else:
+            with pytest.raises(TamperError, match="another seed or plan"):
+                private_file.check(entry, tmp_path / f"{n}.json")
+
+
+def test_a_list_is_checked_with_the_salt_of_the_private_file(tmp_path):
+    bound = Objections("who", 2, 2, 2, 0, commitment=commitment(("a", "b"), "salt"))
+    for name, salt in (("mine", "salt"), ("other", "pepper"), ("none", "")):
+        private_file.write(private_file.Kept(None, "", release="x", list_salt=salt), tmp_path / name)
+    assert "2 people" in private_file.check_list(bound, ["b", "a"], tmp_path / "mine")
+    for ids, name in ((["a"], "mine"), (["a", "b"], "other"), (["a", "b"], "none")):
+        with pytest.raises(TamperError, match="is another than the one"):
+            private_file.check_list(bound, ids, tmp_path / name)
+    unsalted = Objections("who", 2, 2, 2, 0, commitment=commitment(("a", "b"), ""))
+    with pytest.raises(TamperError, match="is another than the one"):
+        private_file.check_list(unsalted, ["a", "b"], tmp_path / "none")
+
+
+def test_an_id_is_looked_for_however_it_is_spelled(tmp_path):
+    (tmp_path / "data.csv").write_text("who\n7\n8.5\n")
+    private_file.none_published(tmp_path / "data.csv", "who", ("6", "8"))
+    for listed in ("007", "7.0", "8.50"):
+        with pytest.raises(TamperError, match="1 published records are of people who asked not to be in it"):
+            private_file.none_published(tmp_path / "data.csv", "who", (listed,))
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_private_file_that_is_left_is_not_written_over(tmp_path, link):
+    place = tmp_path / "release.private.json"
+    private_file.free(place)
+    place.symlink_to(tmp_path / "gone") if link else place.write_text("{}")
+    with pytest.raises(OutputError, match="left from an earlier release"):
+        private_file.free(place)
+
+
+@pytest.mark.parametrize("text", ['{"format": "other", "seed": 1}', '{"format": "FORMAT", "seed": true}', '{"format": "FORMAT"}'])
+def test_a_seed_is_read_from_a_private_file_only(tmp_path, text):
+    (tmp_path / "x.private.json").write_text(text.replace("FORMAT", PRIVATE_FORMAT))
+    with pytest.raises(UnreadableError, match="not one that Shoal wrote"):
+        read_seed(tmp_path / "x.private.json")
 
 
 @pytest.mark.parametrize(
