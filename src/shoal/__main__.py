@@ -36,7 +36,7 @@ def main() -> None:
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _stop)
     atexit.register(_ignore_signals)  # the first to be registered is the last to be called
-    atexit.register(gc.freeze)  # or Python looks through all objects for cycles as it ends: a tenth of the time of a small release
+    atexit.register(gc.freeze)  # Python would look for cycles in all objects: a tenth of the time of a small release
     code: int | str | None = 0
     _check_addresses()
     try:

@@ -333,49 +333,49 @@ def gather_few(
 ) -> int:  # fmt: skip
     """What :func:`gather_members` finds, all points at once: numpy adds the same numbers in the same order.
 
-    The points that are left stand first in ``codes``, ``own`` and ``rises``: what each value of theirs would add to the cost.
+    The points that are left stand first in ``table``: number, records, values, and what each value would add to the cost.
     """
-    left, cluster, ranged = len(points), base, np.flatnonzero(ranges).tolist()
-    alive, codes, own = order.copy(), np.ascontiguousarray(points[order].T), records[order].astype(np.float64)
-    place = np.empty(left, dtype=np.int64)
-    place[order] = np.arange(left)
-    rises = np.empty(codes.shape)
+    left, m, cluster, ranged = len(points), points.shape[1], base, np.flatnonzero(ranges).tolist()
+    table, place, paid = np.empty((2 * m + 2, left)), np.empty(left, dtype=np.int64), price[:, None]
+    table[0], table[1], table[2 : m + 2], place[order] = order, records[order], points[order].T, np.arange(left)
+    own, codes, rises = table[1], table[2 : m + 2], table[m + 2 :]
 
     def drop(at: int) -> int:
         last = left - 1
-        place[alive[last]] = at
-        alive[at], codes[:, at], own[at], rises[:, at] = alive[last], codes[:, last], own[last], rises[:, last]
+        place[int(table[0, last])] = at
+        table[:, at] = table[:, last]
         return last
 
     for seed in order.tolist():
         if label[seed] >= 0:
             continue
         label[seed], cost, mass, members = cluster, 0.0, float(records[seed]), int(sizes[seed])
-        left = drop(int(place[seed]))
-        np.multiply(codes[:, :left] != points[seed, :, None], price[:, None], out=rises[:, :left])
-        low, high = points[seed].copy(), points[seed].copy()
-        for j in ranged:
-            rises[j, :left] = price[j] * np.abs(codes[j, :left] - low[j])
+        at = int(place[seed])
+        if members < k:
+            low = codes[:, at].tolist()
+            high = low.copy()
+            np.multiply(codes[:, :left] != codes[:, at : at + 1], paid, out=rises[:, :left])
+            for j in ranged:
+                rises[j, :left] = price[j] * np.abs(codes[j, :left] - low[j])
+        left = drop(at)
         while members < k and left > 0:
-            total = cost + rises[0, :left]
-            for rise in rises[1:, :left]:
-                total += rise
-            total *= mass + own[:left]
+            total = np.add.reduce(rises[:, :left], axis=0, initial=cost)
+            total *= own[:left] + mass
             total -= mass * cost
             at = int(total.argmin())
-            x, values, dearer = int(alive[at]), codes[:, at].copy(), rises[:, at].tolist()
-            for more in dearer:
-                cost += more
-            mass += float(own[at])
-            members += int(sizes[x])
-            label[x] = cluster
+            x, more, *rest = table[:, at].tolist()
+            for dearer in rest[m:]:
+                cost += dearer
+            mass += more
+            members += int(sizes[int(x)])
+            label[int(x)] = cluster
+            if members < k:
+                rises[:, :left] *= codes[:, :left] != codes[:, at : at + 1]
             left = drop(at)
-            for j in ranged:
-                if dearer[j]:
-                    low[j], high[j], mine = min(low[j], values[j]), max(high[j], values[j]), codes[j, :left]
+            for j in ranged if members < k else ():
+                if rest[m + j]:
+                    low[j], high[j], mine = min(low[j], rest[j]), max(high[j], rest[j]), codes[j, :left]
                     rises[j, :left] = price[j] * (np.maximum(mine - high[j], 0) + np.maximum(low[j] - mine, 0))
-                values[j] = -1
-            rises[:, :left] *= codes[:, :left] != values[:, None]
         cluster += 1
     return cluster
 
@@ -386,31 +386,31 @@ def improve_few(
 ) -> int:  # fmt: skip
     """What :func:`improve` finds, all clusters at once. The ``groups`` of two points differ at the levels below their lowest
     common ancestor: so many levels must a cluster be raised to."""
-    at_levels = groups[offsets + points[:, :, None]]
-    mine, codes, row = at_levels[first], points[first], np.arange(points.shape[1])
-    paid = price[offsets[row, levels] + codes]
+    at_levels, (m, height) = groups[offsets + points[:, :, None]], offsets.shape
+    moving = [x for a in order.tolist() for x in inside[begin[a] : begin[a + 1]].tolist()]
+    apart = (at_levels[first] != at_levels[moving][:, None]).sum(axis=3).transpose(0, 2, 1)
+    raised, prices = dict(zip(moving, apart, strict=True)), price[offsets + points[first][:, :, None]].reshape(-1)
+    place = (np.arange(len(first)) * m + np.arange(m)[:, None]) * height
+    paid, total = prices[place + levels.T], np.empty((m + 1, len(first)))
 
     def host(x: int, skip: int, limit: float, *_: object) -> tuple[int, float]:
         own = float(records[x])
         least = own * cost
-        might = (mass != 0.0) & (least < limit)
-        might[skip] = False
-        hosts = np.flatnonzero(might)
-        level = np.maximum(levels[hosts], (mine[hosts] != at_levels[x]).sum(axis=2))
-        total = np.empty((len(row) + 1, len(hosts)))
-        total[0], total[1:] = cost[hosts], (price[offsets[row, level] + codes[hosts]] - paid[hosts]).T
-        rises = (mass[hosts] + own) * np.add.accumulate(total)[-1] - mass[hosts] * cost[hosts]
+        total[0] = cost
+        np.subtract(prices[place + np.maximum(levels.T, raised[x])], paid, out=total[1:])
+        rises = (mass + own) * np.add.accumulate(total)[-1] - mass * cost
+        rises[skip] = np.inf
         best, chosen = limit, -1
-        near = np.flatnonzero(rises < limit)
-        for b, rise in zip(hosts[near].tolist(), rises[near].tolist(), strict=True):
-            if least[b] < best and rise < best:
+        near = np.flatnonzero((rises < limit) & (least < limit) & (mass != 0.0))
+        for b, rise, bound in zip(near.tolist(), rises[near].tolist(), least[near].tolist(), strict=True):
+            if bound < best and rise < best:
                 best, chosen = rise, b
         return chosen, best
 
     def admit(x: int, b: int, *_: object) -> None:
-        levels[b] = np.maximum(levels[b], (mine[b] != at_levels[x]).sum(axis=1))
-        paid[b] = price[offsets[row, levels[b]] + codes[b]]
-        cost[b] = np.add.accumulate(paid[b])[-1]
+        levels[b] = np.maximum(levels[b], raised[x][:, b])
+        paid[:, b] = prices[place[:, b] + levels[b]]
+        cost[b] = np.add.accumulate(paid[:, b])[-1]
         mass[b] += records[x]
         members[b] += sizes[x]
 

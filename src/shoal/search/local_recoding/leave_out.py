@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from shoal.model.counts.classes import CodeArray, FloatArray, IntArray
 from shoal.search.full_domain.evaluator import Evaluator
-from shoal.search.local_recoding.published import CellKind, make_trees
+from shoal.search.local_recoding.published import make_trees
 from shoal.search.problem.control import Control
 from shoal.search.problem.losses import column_weights
 from shoal.search.problem.search_result import Flags
@@ -36,19 +36,20 @@ KEPT = 1 << 23
 
 def leave_out(
     evaluator: Evaluator,
-    kinds: Sequence[CellKind],
+    named: Sequence[bool],
     weights: Mapping[str, float] | None,
     label: IntArray,
     limit: int,
     control: Control,
 ) -> IntArray:
-    """The clusters with −1 for further classes, of at most ``limit`` records, that are left out."""
+    """The clusters with −1 for further classes, of at most ``limit`` records, that are left out. A column is ``named`` if its
+    cells name values: sets and ranges."""
     problem = evaluator.problem
     records = problem.measures[0, : problem.n_base]
     if limit < 1:
         return label
     n = int(label.max()) + 1
-    trials, changed = Trials(evaluator, kinds, weights, n), np.ones(n, dtype=np.bool_)
+    trials, changed = Trials(evaluator, named, weights, n), np.ones(n, dtype=np.bool_)
     wide = max(1.0, len(problem.columns) / NARROW)
     for _ in range(int(ROUNDS / wide**2) or 1):
         made = trials.look(label, changed)
@@ -83,11 +84,11 @@ Trial = tuple[Flags, FloatArray, FloatArray, Flags]
 class Trials:
     """What clusters cost in each column (``extra``), and what without some of their classes: two trials for each column."""
 
-    def __init__(self, evaluator: Evaluator, kinds: Sequence[CellKind], weights: Mapping[str, float] | None, n: int) -> None:
+    def __init__(self, evaluator: Evaluator, named: Sequence[bool], weights: Mapping[str, float] | None, n: int) -> None:
         self._evaluator = evaluator
         self._problem = problem = evaluator.problem
         self._records = problem.measures[0, : problem.n_base]
-        self._sets = [kind != "hierarchy" for kind in kinds]
+        self._sets = named
         self._trees = make_trees(problem)
         self._weights = column_weights(problem.names, weights)
         self._steps = [max(1, c.hierarchy.n_leaves - 1) for c in problem.columns]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Hashable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -36,7 +37,6 @@ from shoal.search.local_recoding.published import (
     CellKind,
     Labels,
     Published,
-    Trees,
     cell_kinds,
     make_trees,
     publish,
@@ -56,7 +56,7 @@ MANY_RARE, SMALL = 0.05, 500
 in such small tables also from those of ranges."""
 METHODS = ("best", "cover", "cluster", "mondrian")
 Known = dict[Hashable, IntArray]
-"""The clusters of each method, kinds of cells and requirements, for recodings of one table that differ in their cells alone."""
+"""The clusters of each step and requirements, for recodings of one table that differ in their cells alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +217,9 @@ def _recode(run: Run, method: str, kinds: tuple[CellKind, ...] = ()) -> LocalRes
     """The recoding of one method, clustered as for cells of these kinds, with records left out if that loses less."""
     label = _clusters(dataclasses.replace(run, kinds=kinds or run.kinds), method)
     result = _result(run, method, label)
-    fewer = leave_out(run.evaluator, run.kinds, run.weights, label, run.limit - result.suppressed, run.control)
+    limit, named = run.limit - result.suppressed, tuple(kind != "hierarchy" for kind in run.kinds)
+    key = ("left out", named, limit, _digest(label))
+    fewer = _once(run, key, lambda: leave_out(run.evaluator, named, run.weights, label, limit, run.control))
     if np.array_equal(fewer, label):
         return result
     with contextlib.suppress(InfeasibleError):
@@ -237,16 +239,24 @@ def _class_sizes(checks: Checks) -> Checks:
 
 
 def _clusters(run: Run, method: str) -> IntArray:
-    """A cluster for each base class, inside its block; −1 if its block is too small. What was stopped is not kept."""
+    """A cluster for each base class, inside its block; −1 if its block is too small."""
     sets: tuple[CellKind, ...] = tuple("set" if k == "hierarchy" else k for k in run.kinds)
     kinds = sets if method != "mondrian" or run.block.any() else ()
-    key = (run.asked.requirements, method, kinds)
-    if key in run.known:
-        return run.known[key]
-    label = _partition(run, method, sets)
-    if not run.control.reason:
-        run.known[key] = label
+    return _once(run, (method, kinds), lambda: _partition(run, method, sets))
+
+
+def _once(run: Run, key: tuple[Hashable, ...], find: Callable[[], IntArray]) -> IntArray:
+    """Clusters that are found once for these requirements. What was stopped is not kept."""
+    label = run.known.get((run.asked.requirements, *key))
+    if label is None:
+        label = find()
+        if not run.control.reason:
+            run.known[run.asked.requirements, *key] = label
     return label
+
+
+def _digest(label: IntArray) -> bytes:
+    return hashlib.blake2b(label.tobytes()).digest()
 
 
 def _partition(run: Run, method: str, sets: tuple[CellKind, ...]) -> IntArray:
@@ -265,7 +275,8 @@ def _partition(run: Run, method: str, sets: tuple[CellKind, ...]) -> IntArray:
         label = gather(problem, sets, price, checks.least, control, run.block)
         return _with_company(run, join_failing(evaluator, label, sets, price, control, run.block))
     trees = make_trees(problem, run.weights, run.capped)
-    label = _covered(run, trees)
+    label = _once(run, ("covered",), lambda: cover(evaluator, trees, control)).copy()  # the same for cells of any kind
+    control.begin()
     alone = np.flatnonzero(label < 0)
     label[alone] = label.max(initial=-1) + 1
     if control.stop():
@@ -275,20 +286,9 @@ def _partition(run: Run, method: str, sets: tuple[CellKind, ...]) -> IntArray:
     if not checks.sensitive and problem.overlap is None:
         records = problem.measures[0, : problem.n_base]
         sizes = problem.measures[problem.members_at, : problem.n_base]
-        label = polish(trees, label, records, sizes, checks.least, control)
+        key = ("polished", _digest(label))
+        label = _once(run, key, lambda: polish(trees, label, records, sizes, checks.least, control))
     return _with_company(run, label)
-
-
-def _covered(run: Run, trees: Trees) -> IntArray:
-    """The clusters of ``cover``, which are the same for cells of any kind. What was stopped is not kept."""
-    key = (run.asked.requirements, "covered", ())
-    if key in run.known:
-        run.control.begin()
-        return run.known[key].copy()
-    label = cover(run.evaluator, trees, run.control)
-    if not run.control.reason:
-        run.known[key] = label.copy()
-    return label
 
 
 def _with_company(run: Run, label: IntArray) -> IntArray:
