@@ -38,7 +38,6 @@ R = random.Random(22)
         "player_name",
         "id_jugador",
         "Spieler-ID",
-        "zawodnikid",
     ],
 )
 def test_people_of_clubs_courts_and_contracts_are_identifiers(name: str) -> None:
@@ -68,7 +67,9 @@ def test_clubs_constituencies_and_units_are_known_to_others(name: str) -> None:
     assert topic.role is Role.QUASI
 
 
-@pytest.mark.parametrize("name", ["peine", "trestný čin", "罚款", "składka", "iuran", "yellow cards", "votos", "tip_accidentare"])
+@pytest.mark.parametrize(
+    "name", ["peine", "trestný čin", "罚款", "składka", "iuran", "yellow cards", "votos", "tip_accidentare", "forma_pago", "加班"]
+)
 def test_sentences_fees_and_points_are_sensitive(name: str) -> None:
     topic = topic_of(name)
     assert topic is not None
