@@ -150,13 +150,28 @@ def nearest(name: str, candidates: Iterable[str], *, alike: float = 0.6) -> str 
     return folded[hit[0]] if hit else None
 
 
+def suggest(name: str, candidates: Iterable[str]) -> str:
+    """The question whether the nearest known name was meant; nothing if none is near.
+
+    >>> suggest("zipcode", ["age", "zip_code"]), suggest("q", ["age", "sex"])
+    ("Did you mean 'zip_code'?", '')
+    """
+    close = nearest(name, candidates)
+    return f"Did you mean '{close}'?" if close else ""
+
+
 def check_options(given: Iterable[str], known: Iterable[str]) -> None:
     """Refuse an option that is not known, and suggest the nearest one that is."""
     for option in given:
         if option not in known:
-            close = nearest(option, known)
-            hint = f"Did you mean '{close}'? " if close else ""
-            raise UsageError(f"Unknown option '{option}'.", hint=f"{hint}Options: {', '.join(known)}.")
+            hint = f"{suggest(option, known)} Options: {', '.join(known)}.".strip()
+            raise UsageError(f"Unknown option '{option}'.", hint=hint)
+
+
+def check_choice(what: str, word: str, known: Iterable[str]) -> None:
+    """Refuse a word that is not one of those known."""
+    if word not in known:
+        raise UsageError(f"{what} '{word}' is not known.", hint=f"Known: {', '.join(known)}. {suggest(word, known)}".strip())
 
 
 def missing_column(name: str, columns: Sequence[str], *, table: str, what: str = "column") -> MissingColumnError:
@@ -167,8 +182,7 @@ def missing_column(name: str, columns: Sequence[str], *, table: str, what: str =
       Columns: age, zip_code. Did you mean 'zip_code'?
     """
     shown = ", ".join(columns[:20]) + (f", … ({len(columns)} in all)" if len(columns) > 20 else "")
-    close = nearest(name, columns)
-    hint = f"Columns: {shown}." + (f" Did you mean '{close}'?" if close else "")
+    hint = f"Columns: {shown}. {suggest(name, columns)}".strip()
     return MissingColumnError(f"{what} '{name}' is not in table '{table}'.", hint=hint, column=name)
 
 

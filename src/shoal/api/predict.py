@@ -9,7 +9,7 @@ from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
 from shoal import prediction
 from shoal.api.prediction import Prediction, chart_of, record_counts, record_steps, zipf_thresholds
-from shoal.errors import UsageError, check_options, nearest
+from shoal.errors import UsageError, check_options, suggest
 from shoal.forms.counts import are_identifiers, read_counts
 from shoal.model.display import written
 from shoal.model.estimate import Estimate
@@ -525,11 +525,8 @@ class Predict:
         0.883551
         """
         if question not in QUESTIONS:
-            close = nearest(question, QUESTIONS)
-            raise UsageError(
-                f"Unknown question '{question}'.",
-                hint=f"Did you mean '{close}'?" if close else f"Questions: {', '.join(QUESTIONS)}.",
-            )
+            hint = suggest(question, QUESTIONS) or f"Questions: {', '.join(QUESTIONS)}."
+            raise UsageError(f"Unknown question '{question}'.", hint=hint)
         ask, known = QUESTIONS[question]
         check_options(options, known.__annotations__)
         lacking = [option for option in sorted(known.__required_keys__) if options.get(option) is None]

@@ -31,7 +31,7 @@ from shoal.engines.exclusion import leave_out
 from shoal.engines.recode.batch_steps import without_codes
 from shoal.engines.recode.write import Recoded, read_seed
 from shoal.engines.table import Table
-from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError, nearest
+from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError, suggest
 from shoal.hierarchies import from_policy, infer
 from shoal.hierarchies.builders.infer import Apart
 from shoal.kernels.codes import is_code
@@ -291,8 +291,7 @@ def _list(value: object, what: str) -> list[object]:
 def _only(words: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
     for key in words:
         if key not in known:
-            close = nearest(str(key), known)
-            raise PolicyError(f"'{key}' is not known in {where}.", hint=f"Did you mean '{close}'?" if close else "Leave it out.")
+            raise PolicyError(f"'{key}' is not known in {where}.", hint=suggest(str(key), known) or "Leave it out.")
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from shoal.engines.core.base import Engine
-from shoal.errors import EngineError, UsageError, nearest
+from shoal.errors import EngineError, UsageError, suggest
 
 SERVERS = {  # URL scheme → module and class; each class takes (url) and makes an Engine
     "postgresql": ("shoal.engines.servers.postgres.engine", "Postgres"),
@@ -184,9 +184,8 @@ def _options(query: str, known: Sequence[str], scheme: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
         if name not in known:
-            close = nearest(name, known)
-            hint = f"Did you mean '{close}'? " if close else ""
-            raise UsageError(f"{scheme} has no connection option '{name}'.", hint=f"{hint}Options: {', '.join(known)}.")
+            hint = f"{suggest(name, known)} Options: {', '.join(known)}.".strip()
+            raise UsageError(f"{scheme} has no connection option '{name}'.", hint=hint)
         if name in options:
             raise UsageError(f"the connection option '{name}' is given twice.", hint="Give it once.")
         options[name] = value

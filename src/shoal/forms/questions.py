@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import PolicyError, ShoalError, UsageError, nearest
+from shoal.errors import PolicyError, ShoalError, UsageError, suggest
 from shoal.forms.counts import count_column, read_counts
 from shoal.prediction.distribution import Distribution, whole
 from shoal.prediction.questionnaire.questionnaire import ROLES, Questionnaire
@@ -245,6 +245,5 @@ _ADD: dict[str, Any] = {
 def check_known(data: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:
     for key in data:
         if key not in names:
-            close = nearest(str(key), names)
-            hint = f"Did you mean '{close}'?" if close else "Known: " + ", ".join(names) + "."
+            hint = suggest(str(key), names) or "Known: " + ", ".join(names) + "."
             raise PolicyError(f"'{key}' is not known in {where}.", hint=hint)

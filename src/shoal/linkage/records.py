@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import UsageError, nearest
+from shoal.errors import UsageError, check_choice
 from shoal.find import checksums
 from shoal.find.vocabulary import tagged, word_set
 from shoal.kernels.text import canonical_text
@@ -102,20 +102,13 @@ def fields_of(given: Mapping[str, str], columns: Sequence[str] = ()) -> dict[str
     fields = {}
     for column, word in given.items():
         kind, _, check = word.strip().partition(":")
-        _known("kind of field", kind, KINDS)
+        check_choice("kind of field", kind, KINDS)
         if check:
-            _known("check digit", check, tuple(CHECK_DIGITS))
+            check_choice("check digit", check, tuple(CHECK_DIGITS))
             if kind != "number":
                 raise UsageError(f"a field of kind '{kind}' carries no check digit.", hint="Write number:bsn, say.")
         fields[column] = Field(column, kind, check)
     return fields
-
-
-def _known(what: str, word: str, options: Sequence[str]) -> None:
-    if word not in options:
-        close = nearest(word, options)
-        more = f" Did you mean '{close}'?" if close else ""
-        raise UsageError(f"{what} '{word}' is not known.", hint=f"Known: {', '.join(options)}.{more}")
 
 
 def records_of(columns: Mapping[str, Column], fields: Mapping[str, Field], *, month_first: bool | None = None) -> Records:

@@ -18,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
-from shoal.errors import InternalError, UsageError, nearest
+from shoal.errors import InternalError, UsageError, suggest
 from shoal.model.display import written
 
 Reads = Literal["classes", "sensitive", "population", "distribution"]
@@ -132,8 +132,7 @@ def lookup(name: str) -> Metric:
     """
     _load()
     if name not in _METRICS:
-        close = nearest(name, _METRICS)
-        hint = f"Did you mean '{close}'?" if close else f"Metrics: {', '.join(sorted(_METRICS))}."
+        hint = suggest(name, _METRICS) or f"Metrics: {', '.join(sorted(_METRICS))}."
         raise UsageError(f"metric '{name}' does not exist.", hint=hint)
     return _METRICS[name]
 
@@ -199,8 +198,8 @@ def explain_term(word: str) -> str:
     if wanted in numbers:
         return f"{numbers[wanted]}: {lookup(numbers[wanted]).explained.explain()}"
     derived = [_plain(one.name) for one in derived_numbers()]
-    close = nearest(wanted, [*numbers, *derived, *(_plain(w) for e in GLOSSARY for w in (e.term, *e.also))])
-    hint = f"Did you mean '{close}'?" if close else "Words and numbers are listed by: shoal explain"
+    known = [*numbers, *derived, *(_plain(w) for e in GLOSSARY for w in (e.term, *e.also))]
+    hint = suggest(wanted, known) or "Words and numbers are listed by: shoal explain"
     raise UsageError("this word is not in the glossary.", hint=hint)
 
 

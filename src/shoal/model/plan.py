@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
-from shoal.errors import PolicyError, UsageError, nearest
+from shoal.errors import PolicyError, UsageError, suggest
 from shoal.model.seed import safe_seed
 
 FORMAT = "shoal-plan/1"
@@ -81,8 +81,7 @@ class Step:
         unknown = sorted(set(data) - known - {"kind"})
         if unknown:
             takes = [f.name for f in dataclasses.fields(cls) if f.name != "column"]
-            close = nearest(unknown[0], takes)
-            hint = f"It takes: {', '.join(takes) or 'nothing more'}." + (f" Did you mean '{close}'?" if close else "")
+            hint = f"It takes: {', '.join(takes) or 'nothing more'}. {suggest(unknown[0], takes)}".strip()
             raise PolicyError(f"step '{cls.kind}' has unknown fields: {', '.join(unknown)}.", hint=hint)
         return cls(**{k: to_tuples(v) for k, v in data.items() if k != "kind"})
 

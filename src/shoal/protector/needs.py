@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import Any
 
-from shoal.errors import UsageError, nearest
+from shoal.errors import UsageError, suggest
 
 _TABLE: dict[str, Any] = tomllib.loads(files(__package__).joinpath("needs.toml").read_text(encoding="utf-8"))
 QUESTIONS: dict[str, dict[str, str]] = {process: found["questions"] for process, found in _TABLE.items()}
@@ -75,5 +75,4 @@ def _answers(process: str, given: Any) -> dict[str, bool]:
 
 
 def _close(word: str, options: Mapping[str, Any]) -> str:
-    close = nearest(word, tuple(options))
-    return f"Did you mean '{close}'?" if close else f"Known: {', '.join(options)}."
+    return suggest(word, options) or f"Known: {', '.join(options)}."

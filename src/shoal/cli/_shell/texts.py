@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import UsageError, nearest
+from shoal.errors import UsageError, suggest
 
 if TYPE_CHECKING:
     from shoal.release.policy.policy import Policy
@@ -132,11 +132,8 @@ def read_options(given: Sequence[str], known: Collection[str]) -> dict[str, Any]
         key, separator, value = text.partition("=")
         column, colon, kind = value.partition(":") if key == "dates" else value.rpartition(":")  # a form may hold colons
         if key not in known:
-            close = nearest(key, known)
-            raise UsageError(
-                f"'{key}' is not an option of --read.",
-                hint=f"Did you mean '{close}'?" if close else f"Known: {', '.join(known)}.",
-            )
+            hint = suggest(key, known) or f"Known: {', '.join(known)}."
+            raise UsageError(f"'{key}' is not an option of --read.", hint=hint)
         line = key in _LINES and value.isdecimal() and value.isascii()
         yes_no = key in _YES_NO and value in ("true", "false")
         if not separator or (key in _BY_COLUMN and not colon) or (key in (*_YES_NO, *_LINES) and not (line or yes_no)):

@@ -54,7 +54,7 @@ from shoal.engines.files.shape import (
 )
 from shoal.engines.files.statistical.read import need_range
 from shoal.engines.files.workbook_parts import check_size, hidden_columns, part_of, zeros_shown
-from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column, nearest
+from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column, suggest
 from shoal.kernels.arrow import seconds, wall_clock
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import check_names
@@ -256,11 +256,8 @@ def _chosen(book: Any, sheet: str | int | None, path: Path) -> tuple[Any, list[s
         return book.get_sheet_by_index(number - 1), []
     if sheet is not None:
         if sheet not in known:
-            close = nearest(sheet, known)
-            raise UsageError(
-                f"sheet '{sheet}' is not in '{path.name}'.",
-                hint=f"Sheets: {', '.join(known)}." + (f" Did you mean '{close}'?" if close else ""),
-            )
+            hint = f"Sheets: {', '.join(known)}. {suggest(sheet, known)}".strip()
+            raise UsageError(f"sheet '{sheet}' is not in '{path.name}'.", hint=hint)
         return book.get_sheet_by_name(sheet), []
     visible = [
         m.name for m in book.sheets_metadata if str(m.visible).endswith(".Visible") and str(m.typ).endswith(".WorkSheet")

@@ -30,7 +30,7 @@ from shoal.engines.files.packing import ending, require_option
 from shoal.engines.files.parquet import is_pattern, open_parquet
 from shoal.engines.files.sqlite import open_sqlite
 from shoal.engines.files.statistical.read import open_statistical
-from shoal.errors import UnreadableError, UsageError, nearest
+from shoal.errors import UnreadableError, UsageError, suggest
 from shoal.model.roles import check_names
 
 Opened = tuple[DuckDB, Relation]
@@ -179,11 +179,10 @@ def _missing(path: Path) -> UnreadableError:
         hint = "For a table of a database write duckdb://FILE::table or sqlite:///FILE::table."
         return UnreadableError("a file has no part that is named after '::'.", hint=hint)
     try:
-        close = nearest(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else None
+        close = suggest(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else ""
     except OSError:
-        close = None
-    hint = f"Did you mean '{close}'?" if close else "Check the path."
-    return UnreadableError(f"file '{path}' does not exist.", hint=hint)
+        close = ""
+    return UnreadableError(f"file '{path}' does not exist.", hint=close or "Check the path.")
 
 
 def open_arrow_file(path: Path, options: dict[str, Any]) -> Opened:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from shoal.errors import UsageError, nearest
+from shoal.errors import UsageError, suggest
 
 Packing = Literal["none", "gzip", "zstd"]
 PACKED: dict[str, Packing] = {".gz": "gzip", ".zst": "zstd"}
@@ -68,6 +68,5 @@ def require_option(options: dict[str, Any], known: Sequence[str], what: str) -> 
     """Refuse options that a format does not have."""
     for name in options:
         if name not in known:
-            close = nearest(name, known)
-            hint = f"Options: {', '.join(known)}." + (f" Did you mean '{close}'?" if close else "")
+            hint = f"Options: {', '.join(known)}. {suggest(name, known)}".strip()
             raise UsageError(f"{what} has no option '{name}'.", hint=hint)

@@ -26,7 +26,7 @@ from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.brought import brought
 from shoal.engines.files.packing import require_option
 from shoal.engines.files.parquet import open_parquet
-from shoal.errors import DataError, EngineError, ShoalError, UnreadableError, UsageError, missing_column, nearest
+from shoal.errors import DataError, EngineError, ShoalError, UnreadableError, UsageError, missing_column, suggest
 from shoal.model.roles import check_names
 
 if TYPE_CHECKING:
@@ -190,8 +190,7 @@ def _table_name(connection: sqlite3.Connection, path: Path, wanted: str | None) 
         raise UsageError(f"'{path.name}' contains {len(own)} tables.", hint=hint)
     exact = next((n for n in known if n == wanted), None) or next((n for n in known if n.lower() == wanted.lower()), None)
     if exact is None:
-        close = nearest(wanted, known)
-        hint = f"Did you mean '{close}'?" if close else f"Tables: {shown}."
+        hint = suggest(wanted, known) or f"Tables: {shown}."
         raise UnreadableError(f"table '{wanted}' is not in '{path.name}'.", hint=hint)
     return exact
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import HierarchyError, PolicyError, nearest
+from shoal.errors import HierarchyError, PolicyError, suggest
 from shoal.hierarchies.builders.categories import FrequencyMerge, Ordered
 from shoal.hierarchies.builders.codes import Diagnosis, Flat, Mask, PrefixCode
 from shoal.hierarchies.builders.dates import Ages, Dates
@@ -77,8 +77,7 @@ def _build(settings: dict[str, Any], folder: Path) -> Rule:
     builder = next((name for name in _BUILDERS if name in settings), None)
     if builder is None:
         word = str(next(iter(settings)))
-        close = nearest(word, _BUILDERS)
-        hint = f"Builders: {', '.join(_BUILDERS)}." + (f" Did you mean '{close}'?" if close else "")
+        hint = f"Builders: {', '.join(_BUILDERS)}. {suggest(word, _BUILDERS)}".strip()
         raise PolicyError(f"hierarchy builder '{word}' is not known.", hint=hint)
     build, allowed = _BUILDERS[builder]
     options = {k: v for k, v in settings.items() if k != builder}

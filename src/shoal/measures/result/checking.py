@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from shoal.errors import RequirementError, UsageError, nearest
+from shoal.errors import RequirementError, UsageError, suggest
 from shoal.measures.classes import closeness, diversity
 from shoal.measures.classes.risk import Presence
 from shoal.model import requirement as req
@@ -204,10 +204,8 @@ def number_of(measured: Measured, name: str, column: str | None = None) -> float
             raise _no_column(measured, name)
     value = _resolve(measured, figure, column) if figure else None
     if value is None:
-        close = nearest(name, [*_OTHER, *req.spellings()])
-        raise UsageError(
-            f"number '{name}' does not exist.", hint=f"Did you mean '{close}'?" if close else "For example k, unique, t."
-        )
+        hint = suggest(name, [*_OTHER, *req.spellings()]) or "For example k, unique, t."
+        raise UsageError(f"number '{name}' does not exist.", hint=hint)
     return value
 
 

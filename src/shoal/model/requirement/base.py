@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import numpy as np
 
-from shoal.errors import RequirementError, UsageError, nearest
+from shoal.errors import RequirementError, UsageError, suggest
 from shoal.model.compare import at_least, at_most, below
 from shoal.model.counts.classes import FloatArray
 from shoal.model.requirement.clause import Clause, Reading, written, written_column
@@ -151,8 +151,7 @@ class Requirement:
         clause = Clause.read(text)
         kind = kind_named(clause.word)
         if kind is None:
-            close = nearest(clause.word, spellings())
-            hint = f"Did you mean '{close}'?" if close else "For example k>=5, risk.prosecutor<=0.09, t[diagnosis]<=0.2."
+            hint = suggest(clause.word, spellings()) or "For example k>=5, risk.prosecutor<=0.09, t[diagnosis]<=0.2."
             raise UsageError(f"'{clause.word}' is not a requirement.", hint=hint)
         return kind.from_clause(clause, reading or Reading())
 

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from shoal.errors import PolicyError, nearest
+from shoal.errors import PolicyError, suggest
 from shoal.model.requirement.base import Requirement, requirement_kinds
 
 _SIZES = ("k", "k_map", "population_k", "risk", "uniqueness")
@@ -179,8 +179,7 @@ def _group(stated: Mapping[str, Any], name: str, known: Iterable[str] = (), plac
 def _check_names(stated: Mapping[str, Any], known: Iterable[str], place: str) -> None:
     for name in stated:
         if name not in known:
-            close = nearest(name, known)
-            hint = (f"Did you mean '{close}'? " if close else "") + f"Known here: {', '.join(known)}."
+            hint = f"{suggest(name, known)} Known here: {', '.join(known)}.".strip()
             raise PolicyError(f"'{place}.{name}' is not known in a policy.", hint=hint, path=f"{place}.{name}")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.errors import AccessError, UsageError, nearest
+from shoal.errors import AccessError, UsageError, suggest
 from shoal.model.names import alike, require_plain
 from shoal.protector.crypto import base32
 from shoal.protector.pseudonyms.self_generated import CHALLENGE_SECONDS
@@ -79,10 +79,7 @@ def check_roles(roles: Iterable[str]) -> tuple[str, ...]:
     """
     wanted = set(roles)
     for role in sorted(wanted - set(ROLES)):
-        close = nearest(role, ROLES)
-        raise UsageError(
-            f"role '{role}' is not known.", hint=f"Roles: {', '.join(ROLES)}." + (f" Did you mean '{close}'?" if close else "")
-        )
+        raise UsageError(f"role '{role}' is not known.", hint=f"Roles: {', '.join(ROLES)}. {suggest(role, ROLES)}".strip())
     if not wanted:
         raise UsageError("an actor needs at least one role.", hint=f"Roles: {', '.join(ROLES)}.")
     if "auditor" in wanted and len(wanted) > 1:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Any, Literal, get_args
 
-from shoal.errors import DataError, InfeasibleError, UsageError, nearest
+from shoal.errors import DataError, InfeasibleError, UsageError, check_choice
 from shoal.protector.pseudonyms.identities import CHECKS, CLEANING
 
 Kind = Literal["random", "keyed", "reversible", "format-preserving", "self-generated"]
@@ -99,13 +99,13 @@ class Domain:
     shredded: str = ""
 
     def __post_init__(self) -> None:
-        _check_choice("kind", self.kind, KINDS)
-        _check_choice("scope", self.scope, SCOPES)
-        _check_choice("matching", self.matching, get_args(Matching))
+        check_choice("kind", self.kind, KINDS)
+        check_choice("scope", self.scope, SCOPES)
+        check_choice("matching", self.matching, get_args(Matching))
         for rule in self.clean:
-            _check_choice("cleaning", rule, CLEANING)
+            check_choice("cleaning", rule, CLEANING)
         if self.check:
-            _check_choice("check digit", self.check, tuple(CHECKS))
+            check_choice("check digit", self.check, tuple(CHECKS))
         if not _NAME.fullmatch(self.name):
             raise UsageError(
                 "the name of a domain has 1 to 63 letters, digits, blanks, dots, dashes or underscores and starts with a "
@@ -202,13 +202,6 @@ class Context:
 
 def day(time: float) -> date:
     return datetime.fromtimestamp(time, UTC).date()
-
-
-def _check_choice(what: str, value: str, options: tuple[str, ...]) -> None:
-    if value not in options:
-        close = nearest(value, options)
-        hint = f"Known: {', '.join(options)}." + (f" Did you mean '{close}'?" if close else "")
-        raise UsageError(f"{what} '{value}' is not known.", hint=hint)
 
 
 def _date(text: str) -> date:

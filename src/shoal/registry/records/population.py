@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
 
-from shoal.errors import UsageError, nearest
+from shoal.errors import UsageError, suggest
 from shoal.model.roles import look
 
 _PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?(\.\.\d{4}(-\d{2}(-\d{2})?)?)?\Z", re.ASCII)
@@ -145,11 +145,9 @@ def place_of(text: str) -> str:
     code, slash, inside = rest.strip().partition("/")
     place = official_codes().get((known, code.strip().upper()))
     if place is None:
-        close = nearest(code.strip().upper(), [c for s, c in official_codes() if s == known])
-        raise UsageError(
-            f"the {known} code of the place is not in the list.",
-            hint=(f"Did you mean '{close}'? " if close else "") + "Else write the place by its name: country/place.",
-        )
+        close = suggest(code.strip().upper(), [c for s, c in official_codes() if s == known])
+        hint = f"{close} Else write the place by its name: country/place.".strip()
+        raise UsageError(f"the {known} code of the place is not in the list.", hint=hint)
     return place + slash + inside
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any, Literal
 
-from shoal.errors import DataError, UsageError, nearest
+from shoal.errors import DataError, UsageError, suggest
 
 _CHAINS: list[dict[str, dict[str, Any]]] = tomllib.loads(
     files(__package__).joinpath("vocabulary.toml").read_text(encoding="utf-8")
@@ -59,12 +59,8 @@ def check_code(code: str, codings: Sequence[str] = ()) -> str:
         )
     if any(c.startswith(f"{code}/") for c in _PLACE):
         raise UsageError(f"the attribute '{code}' has codings of other countries only.", hint=f"Write your own: x/{code}.")
-    close = nearest(code, _PLACE)
-    raise UsageError(
-        f"attribute code '{code[:60]}' is not in the vocabulary.",
-        hint=(f"Did you mean '{close}'? " if close else "")
-        + "An attribute of your own is written x/name or x/name/scheme, coarser x/name~1.",
-    )
+    own = "An attribute of your own is written x/name or x/name/scheme, coarser x/name~1."
+    raise UsageError(f"attribute code '{code[:60]}' is not in the vocabulary.", hint=f"{suggest(code, _PLACE)} {own}".strip())
 
 
 def check_values(code: str, column: str, values: Sequence[object]) -> None:

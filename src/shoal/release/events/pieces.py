@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.kernels.order import ODD, scrambled
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import IntArray
 
@@ -46,10 +47,7 @@ def drawn(people: Any, seed: int) -> Any:
 
 def _mixed(numbers: Any) -> Any:
     """Steele, Lea and Flood's mixing of 64 bits (2014)."""
-    z = numbers + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    return scrambled(numbers + ODD)
 
 
 def dealt_by(group: IntArray, whole: Any, n: int) -> Iterator[tuple[int, Any]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from shoal.errors import PolicyError, nearest
+from shoal.errors import PolicyError, suggest
 from shoal.model.requirement import Requirement, ordered, requirements_of
 
 
@@ -81,8 +81,7 @@ def preset(name: str) -> Preset:
     """
     chosen = PRESETS.get(ALIASES.get(name, name))
     if chosen is None:
-        close = nearest(name, [*PRESETS, *ALIASES])
-        hint = (f"Did you mean '{close}'? " if close else "") + f"Presets: {', '.join(sorted(PRESETS))}."
+        hint = f"{suggest(name, [*PRESETS, *ALIASES])} Presets: {', '.join(sorted(PRESETS))}.".strip()
         raise PolicyError(f"preset '{name}' is not known.", hint=hint, preset=name)
     return chosen
 
