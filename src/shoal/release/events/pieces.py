@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.kernels.order import ODD, scrambled
+from shoal.kernels._loops import ODD
+from shoal.kernels.order import scrambled
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import IntArray
 
