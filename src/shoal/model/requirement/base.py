@@ -31,6 +31,8 @@ _KINDS: dict[str, type[Requirement]] = {}
 @dataclass_transform(frozen_default=True)
 def register(cls: type[_R]) -> type[_R]:
     """Make a class a kind of requirement: a frozen dataclass, known by its name."""
+    if "spellings" not in vars(cls):
+        cls.spellings = {cls.kind.replace("-", "_"): {}}
     _KINDS[cls.kind] = dataclass(frozen=True)(cls)
     return _KINDS[cls.kind]  # type: ignore[return-value]
 
@@ -63,7 +65,7 @@ class Requirement:
     law: ClassVar[Law] = "none"  # what a search may prune by
     bound: ClassVar[str] = ""  # the field that contains the limit
     sign: ClassVar[str] = "<="
-    spellings: ClassVar[Spellings] = {}  # names in text, and the fields that each name fixes
+    spellings: ClassVar[Spellings] = {}  # names in text, and the fields that each name fixes; the kind if it states none
     section: ClassVar[str] = ""  # the part of ``require`` in a policy; empty: at the top
     schema: ClassVar[Schema] = {}  # JSON schema by key of the section
     key_field: ClassVar[str] = ""  # the field that the key fills, if a kind has several keys

@@ -14,7 +14,6 @@ from shoal.model.requirement.base import (
     SHARE,
     Requirement,
     Schema,
-    Spellings,
     check_share,
     check_whole,
     described,
@@ -103,7 +102,6 @@ class KnownRecords(_People):
     """
 
     kind = "known"
-    spellings: ClassVar[Spellings] = {"known": {}}
     schema: ClassVar[Schema] = _schema("known", "every set of up to so many records of a person is shared by at least k people.")
 
 
@@ -113,7 +111,6 @@ class KnownAbsence(KnownRecords):
 
     kind = "absent"
     extra = "one point where that person was not"
-    spellings: ClassVar[Spellings] = {"absent": {}}
     schema: ClassVar[Schema] = _schema("absent", "the same, if a point where the person was not is known besides.")
 
 
@@ -123,7 +120,6 @@ class KnownLength(KnownRecords):
 
     kind = "length"
     extra = "the number of records under the pseudonym"
-    spellings: ClassVar[Spellings] = {"length": {}}
     schema: ClassVar[Schema] = _schema("length", "the same, if the number of records under the pseudonym is known besides.")
 
 
@@ -138,7 +134,6 @@ class NearRecords(_People):
     place_within: str = ""
     kind = "near"
     tolerances = ("time", "place_within")
-    spellings: ClassVar[Spellings] = {"near": {}}
     renamed: ClassVar[Mapping[str, str]] = {"place": "place_within"}
     schema: ClassVar[Schema] = _schema(
         "near",
@@ -198,7 +193,6 @@ class Unicity(_OfKnown):
 
     share: float
     kind = "unicity"
-    spellings: ClassVar[Spellings] = {"unicity": {}}
     schema: ClassVar[Schema] = {
         "unicity": described(
             several(group(records=_RECORDS, share=SHARE)),
@@ -245,7 +239,6 @@ class InferredHome(InferredPlace):
 
     kind = "home"
     role = "the place with most records"
-    spellings: ClassVar[Spellings] = {"home": {}}
     schema: ClassVar[Schema] = _inferred_share("home")
 
 
@@ -255,7 +248,6 @@ class InferredWork(InferredPlace):
 
     kind = "work"
     role = "the place with second most records"
-    spellings: ClassVar[Spellings] = {"work": {}}
     schema: ClassVar[Schema] = _inferred_share("work")
 
 
@@ -266,5 +258,4 @@ class InferredNext(InferredPlace):
 
     kind = "next"
     role = "the place after one of them"
-    spellings: ClassVar[Spellings] = {"next": {}}
     schema: ClassVar[Schema] = _inferred_share("next")

@@ -40,7 +40,6 @@ class K(Requirement):
     kind = "k"
     law = "merge"
     bound = "k"
-    spellings: ClassVar[Spellings] = {"k": {}}
     sign = ">="
     schema: ClassVar[Schema] = {"k": whole_number(2, 10**9, "Smallest class.")}
     figure = "k"
@@ -64,7 +63,6 @@ class KMap(Requirement):
     kind = "k-map"
     law = "merge"
     bound = "k"
-    spellings: ClassVar[Spellings] = {"k_map": {}}
     sign = ">="
     schema: ClassVar[Schema] = {
         "k_map": whole_number(2, 10**9, "Fewest people of the population table with the values of a class.")
@@ -100,7 +98,6 @@ class PopulationK(Requirement):
     kind = "population-k"
     law = "merge"
     bound = "k"
-    spellings: ClassVar[Spellings] = {"population_k": {}}
     sign = ">="
     renamed: ClassVar[Mapping[str, str]] = {"of": "population"}
     schema: ClassVar[Schema] = {

@@ -148,7 +148,6 @@ class Linkage(_WholeTable):
 
     share: float
     kind = "linkage"
-    spellings: ClassVar[Spellings] = {"linkage": {}}
     schema: ClassVar[Schema] = {
         "linkage": described(
             RISK,
@@ -178,7 +177,6 @@ class KnownColumns(_WholeTable):
 
     share: float
     kind = "known-columns"
-    spellings: ClassVar[Spellings] = {"known_columns": {}}
     schema: ClassVar[Schema] = {
         "known_columns": described(SHARE, "Largest share of records that any one, two or three published columns single out.")
     }
