@@ -389,3 +389,72 @@ def test_service_and_copy_may_be_signed_by_one_key(tmp_path: Path, monkeypatch: 
     other = write_mirror(filled(tmp_path / "b.db", STEEP, AGES), tmp_path / "other", signer=OPERATOR)
     with pytest.raises(TamperError, match="history was rewritten or cut"):
         Registry(other)
+
+
+# --- heads and trees by themselves --------------------------------------------------------------------------------------------
+
+
+class Log:
+    """A copy of the first lines of a log, signed over its first ``signed`` lines."""
+
+    def __init__(self, folder: Path, lines: list[Any], signed: int | None = None, files: str = "a") -> None:
+        self.folder, self._lines = folder, lines
+        tree = self.tree(signed)
+        body = Head.sign(tree.size, tree.root, dict.fromkeys(FILES, files * 64), OPERATOR)
+        self.signed: Head | None = Head.parse(body, FILES, AssertionError())
+
+    def tree(self, size: int | None = None) -> Any:
+        return heads.tree_of(self._lines, size)
+
+
+LINES = [{"n": n} for n in range(6)]
+
+
+def test_the_longest_head_that_a_copy_must_continue_decides(tmp_path: Path) -> None:
+    heads.meet(Log(tmp_path / "a", LINES[:2]))
+    heads.meet(Log(tmp_path / "b", [*LINES[:3], {"n": "other"}]))
+    with pytest.raises(TamperError, match="does not go on from the earlier mirror"):
+        heads.meet(Log(tmp_path / "c", LINES[:5]))
+
+
+def test_the_longest_log_of_a_signer_is_named(tmp_path: Path) -> None:
+    heads.meet(Log(tmp_path / "a", LINES[:2]))
+    assert heads.meet(Log(tmp_path / "b", LINES)) == []
+    (note,) = heads.meet(Log(tmp_path / "c", LINES[:4]))
+    assert "had 6 lines" in note
+    assert "here 4" in note
+    assert heads.meet(Log(tmp_path / "d", LINES)) == [], "as long as the longest"
+
+
+def test_a_head_with_files_is_compared_before_one_without(tmp_path: Path) -> None:
+    log = Log(tmp_path / "a", LINES)
+    heads.meet(log)
+    served = Head.parse(Head.sign(6, log.tree().root, {}, OPERATOR), (), AssertionError())
+    heads._remember({**heads._seen_heads(), "https://service": served})
+    with pytest.raises(TamperError, match="signed with other records"):
+        heads.meet(Log(tmp_path / "b", LINES, files="b"))
+
+
+def test_lines_behind_the_signed_ones_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TamperError, match="not the one that was signed"):
+        heads.meet(Log(tmp_path / "a", LINES, signed=3))
+
+
+@pytest.mark.parametrize(("size", "root"), [(-1, bytes(32)), (1, bytes(31)), (1, bytes(33)), (1, b"")])
+def test_a_signed_head_still_has_a_size_and_a_root(size: int, root: bytes) -> None:
+    wrong = DataError("wrong")
+    assert Head.parse(Head.sign(0, bytes(32), {}, OPERATOR), (), wrong).size == 0
+    with pytest.raises(DataError, match="wrong"):
+        Head.parse(Head.sign(size, root, {}, OPERATOR), (), wrong)
+
+
+@pytest.mark.parametrize(("length", "good"), [(9_999, True), (10_000, False)])
+def test_the_length_of_the_file_of_a_head(tmp_path: Path, length: int, good: bool) -> None:
+    log = Log(tmp_path, LINES)
+    body = canonical(Head.sign(6, log.tree().root, dict.fromkeys(FILES, "a" * 64), OPERATOR))
+    (tmp_path / NAME).write_bytes(body.ljust(length))
+    if good:
+        assert Head.read(tmp_path / NAME).size == 6
+    else:
+        with pytest.raises(UnreadableError):
+            Head.read(tmp_path / NAME)
