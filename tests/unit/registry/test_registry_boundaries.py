@@ -17,6 +17,7 @@ from shoal.registry.answer.decide import _people, decide
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.store import Store
 from shoal.registry.keep.submissions import check_time
+from shoal.registry.publish import differencing
 from shoal.registry.publish.differencing import refuse
 from shoal.registry.publish.noise import check_epsilon
 from shoal.registry.publish.proposals import Entry, Ledger, _newest, _stands, propose
@@ -278,6 +279,48 @@ class TestDifferencing:
                 refuse(Population.parse(f"NL@2021;age={inner};women"), 5000, [(wide, 5500)])
         for outside in ("17-64", "18-65"):
             refuse(Population.parse(f"NL@2021;age={outside};women"), 5000, [(wide, 5500)])
+
+    @pytest.mark.parametrize(
+        "others",
+        [
+            {"NL/A@2021": 6000, "NL/B@2019": 5000},  # of another time
+            {"NL/A@2021": 6000, "NL/B@2021;women": 5000},  # not all of B
+            {"NL@2021;age=0-39": 6000, "NL/A@2021;age=40-99": 5000},  # not the rest of the country
+            {"NL/A@2021": 6000, "NL/A/C@2021": 5000},  # a part of a part
+            {"NL@2021;women": 6000, "NL@2021;age=0-39": 5000},  # they overlap
+        ],
+    )
+    def test_populations_that_are_no_parts_of_one_whole_leave_nothing(self, others):
+        refuse(Population.parse("NL@2021"), 11_400, [(Population.parse(p), n) for p, n in others.items()])
+
+    @pytest.mark.parametrize(
+        "others",
+        [
+            {"NL@2021;women": 4000, "NL@2021;men": 4000, "NL@2021;others": 3000},
+            {"NL@2021;age=0-39": 6000, "NL@2021;age=40-99": 5000},
+            {"NL/A/C@2021": 6000, "NL/B@2021": 5000},
+        ],
+    )
+    def test_parts_of_one_whole_leave_nobody_or_a_thousand(self, others):
+        known = [(Population.parse(p), n) for p, n in others.items()]
+        with pytest.raises(RequirementError, match=f"{len(others)} published parts"):
+            refuse(Population.parse("NL@2021"), 11_400, known)
+        refuse(Population.parse("NL@2021"), 12_000, known)
+
+    def test_ranges_of_other_filters_are_not_narrower(self):
+        refuse(Population.parse("NL@2021;age=20-29"), 5000, [(Population.parse("NL@2021;years=18-64"), 5400)])
+
+    def test_names_and_questions_that_are_one(self):
+        munich = Population.parse("DE/München@2021")
+        assert differencing.one_name(munich, Population.parse("DE/Bayern/Muenchen@2021-06"))
+        assert not differencing.one_name(munich, Population.parse("DE/Bayern/Muenchen@2022"))
+        assert not differencing.one_name(munich, Population.parse("CH/Bayern/Muenchen@2021"))
+        codes = differencing.same_question(("sex", "age/years"))
+        assert codes == differencing.same_question(("age/years", "sex")) == differencing.same_question(("birth/year", "sex"))
+        here = Population.parse("NL@2021")
+        assert differencing.related(here, Population.parse("NL/Utrecht@2021"))
+        assert differencing.related(Population.parse("NL/Utrecht@2021"), here)
+        assert not differencing.related(Population.parse("NL/Delft@2021"), Population.parse("NL/Utrecht@2021"))
 
 
 class TestVersions:
