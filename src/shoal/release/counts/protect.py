@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.attacks.differencing import Bounds, bounds, differencing
-from shoal.errors import InfeasibleError, UsageError
+from shoal.errors import UsageError
 from shoal.model.attack import AttackResult
 
 FloatArray = npt.NDArray[np.float64]
@@ -74,13 +74,7 @@ def protect_table(
     rule = _Rule(threshold, method, base, zeros)
     narrow = _narrow(_attack(full, shut, lines, rule, primary), primary, threshold)
     while narrow.any():
-        more = _next_to_hide(full, shut, lines, np.flatnonzero(narrow.ravel()))
-        if more is None:
-            raise InfeasibleError(
-                f"{int(narrow.sum())} small counts stay recoverable even if all others are hidden.",
-                hint="Publish without margins, or join categories first.",
-            )
-        shut.ravel()[more] = True
+        shut.ravel()[_next_to_hide(full, shut, lines, np.flatnonzero(narrow.ravel()))] = True
         narrow = _narrow(_attack(full, shut, lines, rule, narrow), narrow, threshold)  # hiding more never narrows another cell
     attacked = _attack(full, shut, lines, rule, primary)
     shown = full if method == "suppress" else np.round(full / base) * base
@@ -157,8 +151,9 @@ def _narrow(bounds: Bounds, primary: BoolArray, threshold: int) -> BoolArray:
 
 def _next_to_hide(
     full: FloatArray, shut: BoolArray, lines: list[npt.NDArray[np.int64]], narrow: npt.NDArray[np.int64]
-) -> int | None:
-    """The best open cell among the lines that lead, through hidden cells, to a recoverable one.
+) -> int:
+    """The best open cell among the lines that lead, through hidden cells, to a recoverable one. There is one: hidden counts of
+    which no sum is published could be any.
 
     A line with a single hidden cell gives it away, so a cell that mends most such lines comes first; then inner cells before
     margins, people before zeros, small before large.
@@ -171,8 +166,6 @@ def _next_to_hide(
     for line in reach:
         mends[line] += 1 if closed[line].sum() == 1 else 0
     open_cells = sorted({int(c) for line in reach for c in line if not closed[c]})
-    if not open_cells:
-        return None
     return min(open_cells, key=lambda c: (-mends[c], not inner.ravel()[c], cells[c] == 0, cells[c], c))
 
 
