@@ -149,9 +149,7 @@ def _narrow(bounds: Bounds, primary: BoolArray, threshold: int) -> BoolArray:
     return np.asarray(primary & (bounds.width().reshape(primary.shape) < threshold - 1))
 
 
-def _next_to_hide(
-    full: FloatArray, shut: BoolArray, lines: list[npt.NDArray[np.int64]], narrow: npt.NDArray[np.int64]
-) -> int:
+def _next_to_hide(full: FloatArray, shut: BoolArray, lines: list[npt.NDArray[np.int64]], narrow: npt.NDArray[np.int64]) -> int:
     """The best open cell among the lines that lead, through hidden cells, to a recoverable one. There is one: hidden counts of
     which no sum is published could be any.
 
