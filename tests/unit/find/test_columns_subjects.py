@@ -111,3 +111,19 @@ def test_codes_of_people_that_end_with_a_number_may_hold_words() -> None:
     codes = [f"DIP_{R.choice(('SAN JOSE', 'LA PAZ', 'RIO'))}_{n:03d}" for n in range(120)]
     seen = shoal.inspect({"id_candidato": [c for c in codes for _ in range(2)]})
     assert seen.columns[0].role is Role.DIRECT
+
+
+@pytest.mark.parametrize(("filled", "role"), [(20, Role.DIRECT), (19, Role.UNDECIDED)])
+def test_long_numbers_that_a_program_wrote_with_a_fraction_are_keys(filled: int, role: Role, tmp_path: Path) -> None:
+    """Bands of numbers of people would show the numbers at their ends."""
+    given = [f"{R.randint(10**9, 10**11 - 1)}.0" for _ in range(filled)] + [""] * 60
+    table = tmp_path / "paid.csv"
+    table.write_text("\n".join(["zqx,place", *(f"{v},Ulm" for v in given)]), encoding="utf-8")
+    assert shoal.inspect(table).columns[0].role is role
+
+
+@pytest.mark.parametrize(("empty", "mark"), [(60, "unit"), (61, "")])
+def test_a_column_that_is_mostly_empty_names_no_people_with_several_rows(empty: int, mark: str) -> None:
+    given = [f"P{10_000 + n % 40}" for n in range(60)]
+    seen = shoal.inspect({"patient_id": [*given, *[None] * empty], "age": [R.randint(20, 60) for _ in range(60 + empty)]})
+    assert (seen.columns[0].role, seen.columns[0].mark) == (Role.DIRECT, mark)

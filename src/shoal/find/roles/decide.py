@@ -197,7 +197,7 @@ _EVENT = word_set("column_names", "accident")
 
 def person_column(made: list[tuple[ColumnFacts, Decision]]) -> str | None:
     """The column that names a person who has several rows; a household only where no column numbers the people."""
-    keys = [(f, d) for f, d in made if d.role is Role.DIRECT and d.topic in UNITS]
+    keys = [(f, d) for f, d in made if d.role is Role.DIRECT and d.topic in UNITS and f.missing <= f.filled]
     repeating = [(f, d) for f, d in keys if _repeats(f, d) and not _event(f, d)]
     if not repeating:
         return None

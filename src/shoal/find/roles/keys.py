@@ -187,10 +187,11 @@ def is_key(facts: ColumnFacts) -> bool:
         return False  # fractions number nobody
     if long_key(facts) or drawn_key(facts):
         return True
-    if facts.distinct < 0.5 * facts.filled or facts.filled < FEWEST_ROWS or facts.kind not in ("text", "integer", "binary"):
+    written = facts.kind in ("text", "integer", "binary") or facts.whole
+    if facts.distinct < 0.5 * facts.filled or facts.filled < FEWEST_ROWS or not written:
         return False
     looked = facts.values[:: max(1, len(facts.values) // 500)]
-    lengths = {len(v) for v in looked}
+    lengths = {len(v.removesuffix(".0")) for v in looked}  # a program that had gaps to fill wrote 3001234567 as 3001234567.0
     if facts.kind == "integer" or facts.whole:
         return min(lengths) >= 7 and max(lengths) - min(lengths) <= 2
     mixed = sum(bool(re.fullmatch(r"(?=.*\d)[\w\-./]{6,64}", v)) for v in looked)
