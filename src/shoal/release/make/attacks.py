@@ -27,6 +27,8 @@ HINTS = {
     "intersection": "Publish the same plan as before (--plan), coarser levels, or only people who are new.",
     "linkage: intervals between dates": "Group the dates (cut into months or years), drop the column of persons, or release one "
     "date per person; each hides the distances and loses them for analysis.",
+    "linkage: dependent columns": "Name these columns under roles.quasi, so that they are made as coarse, or under roles.direct. "
+    "If nobody can work the one out from the other: allow: {identifying: {column: why}}",
     "linkage": "Change the columns together (microaggregate several), round them more coarsely, take more noise, shift dates "
     "without a common domain, name them under roles.quasi, or state another limit (require: {linkage: 0.3}). If a person has "
     "looked at one: allow: {identifying: {column: why}}",

@@ -28,6 +28,7 @@ from shoal.release.make import recode as delta
 from shoal.release.make.attacks import Early, early_attacks, run_attacks
 from shoal.release.make.certify import Certified, certify, input_hash, published_plan, run_analyses
 from shoal.release.make.count_again import Counted, alongside, count_again, count_people, require_same, trees_of
+from shoal.release.make.dependent_columns import dependent_columns
 from shoal.release.make.known_columns import count_known, known_share, name_worst
 from shoal.release.make.private_file import objections
 from shoal.release.make.recode import ByEngine, by_engine, ending, published_unit, recode
@@ -114,7 +115,8 @@ def carry_out(
     links = links_of(prepared, decision, columns, stage, seen)
     limited = links.limited()
     share = 0.0 if limited is None else 1.0 if limited.rate is None else limited.rate
-    linked = (*([limited] if limited else []), *linked_dates(prepared, decision, data))
+    dependent = [] if seen is not None else dependent_columns(prepared, decision, stage)
+    linked = (*([limited] if limited else []), *linked_dates(prepared, decision, data), *dependent)
     given: dict[tuple[str, ...], float | None] = {("linkage",): share}
     known = None
     if any(isinstance(r, KnownColumns) for r in prepared.policy.requirements):

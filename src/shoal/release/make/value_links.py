@@ -148,7 +148,7 @@ def links_of(prepared: Prepared, decision: Decision, file: FileColumns, stage: P
     if why_not:
         return replace(what, why_not=why_not)
     quasi = prepared.quasi
-    table = _pairs(prepared, decision, names, random, stage) if random else None
+    table = pairs(prepared, decision, names, random, stage) if random else None
     wanted = [*quasi, *names]
     if table is None:
         own = file.of(wanted)
@@ -248,7 +248,7 @@ def too_much(prepared: Prepared, records: int, columns: int) -> str:
 
 def _read_changed(prepared: Prepared, name: str, table: Any) -> Known:
     """A column that is changed at random: numbers and dates as numbers, other texts as codes over both sides."""
-    before, after = table[f"{_mark(prepared)}{name}"], table[name]
+    before, after = table[f"{true_name(prepared)}{name}"], table[name]
     true, published = numbers_of(before), numbers_of(after)
     if true is not None and published is not None:
         return Known(name, published, true, numeric=True, date=prepared.schema[name].kind in _DATES)
@@ -304,7 +304,7 @@ class Beside(Keep):
     in_order: ClassVar[bool] = False
 
 
-def _mark(prepared: Prepared) -> str:
+def true_name(prepared: Prepared) -> str:
     """What the names of the true columns begin with: no column of the table does."""
     mark = "true "
     while any(name.startswith(mark) for name in prepared.schema.names):
@@ -312,13 +312,13 @@ def _mark(prepared: Prepared) -> str:
     return mark
 
 
-def _pairs(prepared: Prepared, decision: Decision, names: Sequence[str], changed: Sequence[str], stage: Path) -> Any:
+def pairs(prepared: Prepared, decision: Decision, names: Sequence[str], changed: Sequence[str], stage: Path) -> Any:
     """The published quasi-identifiers and further columns of every record, with the true values of the changed ones."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     rows = pa.Table.from_batches(list(prepared.table.scan()))
-    mark = _mark(prepared)
+    mark = true_name(prepared)
     for name in changed:
         rows = rows.append_column(f"{mark}{name}", rows[name])
     wanted = {*prepared.quasi, *names}
@@ -333,12 +333,12 @@ def _pairs(prepared: Prepared, decision: Decision, names: Sequence[str], changed
     try:
         with opened(rows, name=prepared.table.name) as table:
             table.recode(plan, hidden / "pairs.parquet", kept=decision.kept, class_map=decision.class_map)
-        pairs = pq.read_table(hidden / "pairs.parquet")
+        both = pq.read_table(hidden / "pairs.parquet")
     finally:
         shutil.rmtree(hidden)
-    if pairs.num_rows != decision.released.n_records:
+    if both.num_rows != decision.released.n_records:
         raise InternalError("the private copy of the release has another number of records.")
-    return pairs
+    return both
 
 
 def check_links(prepared: Prepared, decision: Decision) -> None:

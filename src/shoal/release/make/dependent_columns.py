@@ -1,0 +1,156 @@
+"""Columns that are published as they are although quasi-identifiers tell them: who knows the one has the other.
+
+Takes    a plan that is decided and the original
+Returns  an attack: by the classes and what such columns add to them, how small are the groups? Nothing if no column depends
+Keeps    the attacker knows the true quasi-identifiers and nothing else; the error names columns, never a value
+Cost     a few thousand rows are compared; the plan is applied once more, in private, only if some column depends
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.find.dependencies import LEAST_ROWS, MOST_PAIRS, SomeRows, follows
+from shoal.model.attack import AttackResult, Verdict
+from shoal.model.roles import MOMENTS, NUMBERS
+from shoal.release.make.value_links import MOST_PAIRED, numbers_of, pairs, true_name
+from shoal.release.plan.prepare import Prepared
+from shoal.release.plan.published_classes import Decision
+from shoal.release.proof.recount import number_groups, whole_codes
+from shoal.steps import Keep
+
+NAME = "linkage: dependent columns"
+QUESTION = "Somebody knows the quasi-identifiers of a person and works out published columns from them: is the record found?"
+READ = 50_000
+"""Rows of the original in which dependences are looked for."""
+MOST_SUMMED, COMPARED, NEARLY, ROUNDED = 40, 2_000, 0.98, 1e-3
+"""Columns of numbers that are added and multiplied, rows in which they are, the share of rows in which it must come out, and how
+far a product may be rounded."""
+
+
+def dependent_columns(prepared: Prepared, decision: Decision, stage: Path) -> list[AttackResult]:
+    """The attack by columns that follow from quasi-identifiers, or from which these follow; none if there are no such columns."""
+    policy, k = prepared.policy, prepared.policy.smallest_class
+    kept = [n for n in (*policy.sensitive, *policy.insensitive) if all(isinstance(s, Keep) for s in decision.plan.for_column(n))]
+    if not kept or not prepared.quasi or k < 2:
+        return []
+    if len(kept) * len(prepared.quasi) > MOST_PAIRS or decision.released.n_records > MOST_PAIRED:
+        return [AttackResult.not_run(NAME, "there are too many columns or records to compare them", QUESTION)]
+    found = list(_dependences(prepared, kept))
+    if not found:
+        return []
+    used = list(dict.fromkeys(n for _, names, _ in found for n in names))
+    table = pairs(prepared, decision, used, prepared.quasi, stage)
+    open_ = [f for f in found if not set(f[1]) <= set(policy.identifying)]
+    result = _count(prepared, table, open_, "broken") if open_ else None
+    if result is None:
+        result = _count(prepared, table, found, "warning")
+    return [result] if result else []
+
+
+Dependence = tuple[str, tuple[str, ...], bool]
+"""A quasi-identifier, the published columns, and whether their values follow from it (else it follows from them)."""
+
+
+def _dependences(prepared: Prepared, kept: list[str]) -> Iterator[Dependence]:
+    import pyarrow as pa
+
+    batches, rows = [], 0
+    for batch in prepared.counted.scan([*prepared.quasi, *kept]):
+        batches.append(batch)
+        rows += batch.num_rows
+        if rows >= READ:
+            break
+    if rows < LEAST_ROWS:
+        return
+    table = pa.Table.from_batches(batches)
+    some, kinds = SomeRows(table), {n: prepared.schema[n].kind for n in table.column_names}
+    ordered = {n: kinds[n] in (*NUMBERS, *MOMENTS) for n in kinds}
+    for x, y in itertools.product(prepared.quasi, kept):
+        if follows(some.codes(x), some.codes(y), ordered=ordered[x]):
+            yield x, (y,), True
+        elif follows(some.codes(y), some.codes(x), ordered=ordered[y]):
+            yield x, (y,), False
+    numbers = [n for n in kept if ordered[n]][:MOST_SUMMED]
+    values = {n: _numbers(some.values(n, COMPARED)) for n in (*numbers, *(q for q in prepared.quasi if ordered[q]))}
+    for x in (q for q in prepared.quasi if ordered[q]):
+        for b, c in itertools.combinations(numbers, 2):
+            with np.errstate(all="ignore"):
+                totals = (values[b] + values[c], values[b] - values[c])
+                factors = (values[b] * values[c], values[b] / values[c], values[c] / values[b])
+                if any(_comes_out(values[x], t) for t in totals) or any(_in_proportion(values[x], f) for f in factors):
+                    yield x, (b, c), False
+
+
+def _numbers(values: Any) -> npt.NDArray[np.float64]:
+    """Numbers and days; what has none is missing."""
+    import pyarrow as pa
+
+    numbers = numbers_of(pa.chunked_array([values]))
+    return np.full(len(values), np.nan) if numbers is None else numbers
+
+
+def _comes_out(known: npt.NDArray[np.float64], total: npt.NDArray[np.float64]) -> bool:
+    """Whether a number is a sum or difference, up to a constant, nearly everywhere.
+
+    >>> age = np.arange(60.0) % 7
+    >>> _comes_out(age, 100 - age), _comes_out(age, age * 2)
+    (True, False)
+    """
+    there = np.isfinite(known) & np.isfinite(total)
+    if there.sum() < LEAST_ROWS or len(np.unique(known[there])) < 3:
+        return False
+    for rest in (known - total, known + total):
+        if np.mean(np.abs(rest[there] - np.median(rest[there])) <= 1e-9 * (1 + np.abs(total[there]))) >= NEARLY:
+            return True
+    return False
+
+
+def _in_proportion(known: npt.NDArray[np.float64], product: npt.NDArray[np.float64]) -> bool:
+    """Whether a number is a product or quotient, up to a factor and rounding, nearly everywhere.
+
+    >>> height, weight = 1.5 + np.arange(60.0) % 7 / 20, 50.0 + np.arange(60) % 11
+    >>> _in_proportion(weight, np.round(weight / height, 3) * height), _in_proportion(weight, height)
+    (True, False)
+    """
+    there = np.isfinite(known) & np.isfinite(product) & (known > 0) & (product > 0)
+    if there.sum() < max(LEAST_ROWS, NEARLY * len(known)) or len(np.unique(known[there])) < 3:
+        return False
+    factor = known[there] / product[there]
+    return bool(np.mean(np.abs(factor / np.median(factor) - 1) <= ROUNDED) >= NEARLY)
+
+
+def _count(prepared: Prepared, table: Any, found: list[Dependence], verdict: Verdict) -> AttackResult | None:
+    """The attack by some dependences; None if every group by them has k records."""
+    k, mark = prepared.policy.smallest_class, true_name(prepared)
+    known = list(dict.fromkeys(name for x, names, told in found for name in (names if told else (f"{mark}{x}",))))
+    wanted = [*prepared.quasi, *known]
+    codes = whole_codes(table.select(wanted).to_batches(), len(wanted))
+    group, first = number_groups(codes)
+    sizes = np.bincount(group)
+    few = int(sizes[sizes < k].sum())
+    if not few:
+        return None
+    told = "; ".join(dict.fromkeys(_words(x, names, forward) for x, names, forward in found))
+    sentence = (
+        f"{told}. By the quasi-identifiers and what they tell of published columns, the smallest group has {int(sizes.min()):,} "
+        f"of {k:,} records, and {few:,} of {len(group):,} records are in groups of fewer than {k:,}."
+    )
+    rate, claimed = len(first) / len(group), 1 / k if verdict == "broken" else None
+    return AttackResult(NAME, QUESTION, rate, rate, rate, claimed, f"{few:,} of {len(group):,} records", verdict, sentence)
+
+
+def _words(x: str, names: tuple[str, ...], told: bool) -> str:
+    """A dependence in words.
+
+    >>> _words("age", ("born",), True), _words("age", ("total", "rest"), False)
+    ("'born' follows from 'age'", "'age' follows from 'total' and 'rest'")
+    """
+    listed = " and ".join(f"'{n}'" for n in names)
+    return f"{listed} follows from '{x}'" if told else f"'{x}' follows from {listed}"
