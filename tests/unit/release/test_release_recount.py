@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shoal
 from recount_oracle import recount
-from shoal.errors import EmptyTableError, TamperError
+from shoal.errors import EmptyTableError, TamperError, VerificationError
 from shoal.release.proof import formats
 from shoal.release.proof import read as recount_read
 from shoal.release.proof import recount as recount_module
@@ -259,3 +260,36 @@ def test_batches_of_few_rows_are_encoded_together(monkeypatch):
     (apart,) = recount_module.whole_codes(batches, 1)
     assert calls == [30, *[3] * 10]
     assert together.tolist() == apart.tolist()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["Flu", "flu"],
+        ["HIV", "HIV "],
+        ["caf\u00e9", "cafe\u0301"],
+        ["", None],
+        ["1", "1.0"],
+        ["two  words", "Two words"],
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "parquet", "excel"])
+def test_values_that_are_only_spelled_differently_are_no_diversity(values, form, tmp_path):
+    table = pa.table(
+        {"age": [30] * 6 + [40] * 6, "ill": [*values * 3, *["x", "y"] * 3] if values != ["1", "1.0"] else values * 6}
+    )
+    words = {"quasi": {"age": {"max_level": 0}}, "sensitive": ["ill"], "format": form, "allow": {"loss": 1}}
+    made = shoal.anonymize(table, k=3, **words)
+    inside = made.certificate.after.sensitive["ill"]
+    assert (inside.distinct, inside.entropy, inside.alpha) == (1, 1.0, 1.0)
+    assert shoal.verify(made.write(tmp_path / "out")).ok
+    with pytest.raises(VerificationError, match="found 1") as refused:
+        shoal.anonymize(table, require={"k": 3, "diversity": {"ill": {"distinct": 2}}}, **words).write(tmp_path / "two")
+    assert "case, spaces" in refused.value.hint
+    assert not (tmp_path / "two").exists()
+
+
+def test_a_person_with_two_spellings_of_a_value_has_one_value(tmp_path):
+    (tmp_path / "t.csv").write_text("who,age,ill\n1,30,Flu\n1,30,flu\n2,30,FLU\n2,30,cold\n")
+    facts = recount_module.recount(tmp_path / "t.csv", ["age"], ["ill"], unit="who")
+    assert (facts.sensitive["ill"].distinct, round(facts.sensitive["ill"].alpha, 6)) == (2, round(2 / 3, 6))

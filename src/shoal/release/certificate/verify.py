@@ -134,6 +134,7 @@ def facts_of(place: Path, certificate: Certificate) -> Facts:
         recursive=recursive_levels(certificate.asked),
         trees=trees.read(place / trees.NAME),
         orders=trees.read_orders(place / trees.NAME),
+        as_spelled=certificate.format == FORMAT_1,
     )
 
 

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from shoal.engines.recode.write import Recoded
 
 
+SPELLINGS = "Values that differ only in case, spaces or the form of a number count as one: correct them if they are different. "
+
+
 @dataclass(frozen=True)
 class Counted:
     """Numbers of a file, and each requirement judged by them."""
@@ -126,7 +129,9 @@ def _all_met(findings: Sequence[Verdict]) -> None:
     if unmet:
         raise VerificationError(
             f"the written file does not meet a requirement: {unmet[0].sentence}; found {unmet[0].found}. Nothing was released.",
-            hint=_offer(unmet) + "Or allow more suppression, coarser levels, or drop a quasi-identifier.",
+            hint=_offer(unmet)
+            + (SPELLINGS if unmet[0].requirement.section == "diversity" else "")
+            + "Or allow more suppression, coarser levels, or drop a quasi-identifier.",
             findings=tuple(unmet),
             alternatives=tuple(Meets(v.requirement.name, _beyond(v)) for v in unmet if v.found is not None),
         )

@@ -13,8 +13,10 @@ equal records together. The tests compare it with a count by definition, row by 
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ import pyarrow as pa
 from shoal.errors import EmptyTableError
 from shoal.model.compare import TOLERANCE
 from shoal.release.proof import read
-from shoal.release.proof.facts import Classes, Facts, Inside, value_order
+from shoal.release.proof.facts import Classes, Facts, Inside, as_number, value_order
 from shoal.release.proof.formats import text_array
 from shoal.release.proof.trees import Tree
 
@@ -46,11 +48,13 @@ def recount(
     recursive: Mapping[str, Sequence[int]] | None = None,
     trees: Mapping[str, Tree] | None = None,
     orders: Mapping[str, Sequence[str]] | None = None,
+    as_spelled: bool = False,
 ) -> Facts:
     """Count a written file again: CSV, Parquet, Arrow, Excel, SPSS or Stata.
 
     With a ``unit``, the person column where the file still has one, classes count people. By sensitive column: ``recursive`` has
-    the levels l to be counted, ``trees`` the tree of the hierarchical distance, ``orders`` the values from low to high.
+    the levels l to be counted, ``trees`` the tree of the hierarchical distance, ``orders`` the values from low to high. Sensitive
+    values that differ in their spelling only are one value for diversity (:func:`read_alike`), unless ``as_spelled``.
 
     >>> import tempfile, pathlib
     >>> f = pathlib.Path(tempfile.mkdtemp()) / "t.csv"
@@ -62,7 +66,7 @@ def recount(
     wanted = [*quasi, *sensitive, *([unit] if unit else [])]
     levels = {c: tuple(sorted(set((recursive or {}).get(c, ())))) for c in sensitive}
     rows = read.batches(Path(path), wanted)
-    return facts_of_batches(rows, len(quasi), sensitive, unit is not None, levels, trees or {}, orders or {})
+    return facts_of_batches(rows, len(quasi), sensitive, unit is not None, levels, trees or {}, orders or {}, as_spelled)
 
 
 class _Column:
@@ -236,6 +240,7 @@ def facts_of_batches(
     levels: Mapping[str, Sequence[int]],
     trees: Mapping[str, Tree],
     orders: Mapping[str, Sequence[str]],
+    as_spelled: bool = False,
 ) -> Facts:
     """Facts of a file from its batches."""
     encoders = [_Column() for _ in range(n_quasi + len(sensitive) + has_unit)]
@@ -253,8 +258,10 @@ def facts_of_batches(
             people.add([*quasi, codes[-1]])
     if not len(classes.counts):
         raise EmptyTableError("the written file has no records, so no anonymity number is defined.")
+    columns = encoders[n_quasi:]
+    alike = inside if as_spelled else [_as_one(groups, n_quasi, e) for groups, e in zip(inside, columns, strict=False)]
     if has_unit:
-        inside = [_each_once(groups) for groups in inside]
+        inside, alike = [_each_once(groups) for groups in inside], [_each_once(groups) for groups in alike]
     members, smallest, linked = _people(people, n_quasi) if has_unit else (classes.counts, None, None)
     stars = [e.code.get("*", -1) for e in encoders[:n_quasi]]
     blank = np.logical_and.reduce([key == star for key, star in zip(classes.keys, stars, strict=True)])
@@ -265,8 +272,8 @@ def facts_of_batches(
         unique=int((members == 1).sum()) if smallest is None else smallest.get(1, 0),
         sizes={int(s): int(n) for s, n in zip(*np.unique(members, return_counts=True), strict=True)},
         sensitive={
-            c: _inside(groups, n_quasi, encoders[n_quasi + i], levels.get(c, ()), trees.get(c), orders.get(c, ()))
-            for i, (c, groups) in enumerate(zip(sensitive, inside, strict=True))
+            c: _inside(groups, one, n_quasi, columns[i], levels.get(c, ()), trees.get(c), orders.get(c, ()))
+            for i, (c, groups, one) in enumerate(zip(sensitive, inside, alike, strict=True))
         },
         blanked=int(classes.counts[blank].sum()),
         people=None if smallest is None else sum(smallest.values()),
@@ -276,7 +283,7 @@ def facts_of_batches(
             codes=classes.keys,
             records=classes.counts,
             members=members,
-            sensitive={c: _pairs(groups, n_quasi) for c, groups in zip(sensitive, inside, strict=True)},
+            sensitive={c: _pairs(groups, n_quasi) for c, groups in zip(sensitive, alike, strict=True)},
             values=[e.code for e in encoders[:n_quasi]],
         ),
     )
@@ -310,8 +317,36 @@ def _people(pairs: _Groups, n_quasi: int) -> tuple[Codes, dict[int, int], int]:
     return members, once, min(together.values())
 
 
+def read_alike(values: Sequence[Any]) -> list[Any]:
+    """For each sensitive value what a reader takes it for: texts without case, spaces and forms of Unicode, empty ones as
+    missing; in a column of nothing but numbers, these.
+
+    >>> read_alike(["Flu", "flu ", "", None]), read_alike(["1", "1.0"]), read_alike(["1", "1.0", "x"])
+    (['flu', 'flu', None, None], [Decimal('1'), Decimal('1.0')], ['1', '1.0', 'x'])
+    """
+    texts = [" ".join(unicodedata.normalize("NFKC", v).casefold().split()) if isinstance(v, str) else v for v in values]
+    texts = [None if text == "" else text for text in texts]
+    if any(text is not None and not (isinstance(text, str) and as_number(text) is not None) for text in texts):
+        return texts
+    return [None if text is None else Decimal(text) for text in texts]
+
+
+def _as_one(groups: _Groups, n_quasi: int, column: _Column) -> _Groups:
+    """The same groups with the values that are read alike as one."""
+    first: dict[Any, int] = {}
+    code = np.array([first.setdefault(v, c) for c, v in enumerate(read_alike(list(column.code)))], dtype=np.int64)
+    if len(first) == len(code):
+        return groups
+    keys = [*groups.keys[:n_quasi], code[groups.keys[n_quasi]], *groups.keys[n_quasi + 1 :]]
+    number, place = number_groups(keys)
+    out = _Groups()
+    out.keys = [key[place] for key in keys]
+    out.counts = np.bincount(number, weights=groups.counts).astype(np.int64)
+    return out
+
+
 def _inside(
-    pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int], tree: Tree | None, texts: Sequence[str]
+    pairs: _Groups, alike: _Groups, n_quasi: int, column: _Column, levels: Sequence[int], tree: Tree | None, texts: Sequence[str]
 ) -> Inside:
     number, _ = number_groups(pairs.keys[:n_quasi])
     n_classes = int(number.max()) + 1
@@ -325,18 +360,20 @@ def _inside(
     size = np.bincount(number, weights=counts, minlength=n_classes)
     p = counts / size[number]
     q = np.bincount(value, weights=counts, minlength=len(used)) / counts.sum()
-    entropy = -np.bincount(number, weights=p * np.log(p), minlength=n_classes)
     gain = (p - q[value]) / q[value]
+    one, _ = number_groups(alike.keys[:n_quasi])  # classes in the same order
+    share = alike.counts / np.bincount(one, weights=alike.counts, minlength=n_classes)[one]
+    entropy = -np.bincount(one, weights=share * np.log(share), minlength=n_classes)
     most = -np.log(q)[value]  # what a value may gain by enhanced β-likeness, for any β
     equal = 0.5 * (np.bincount(number, weights=np.abs(p - q[value]) - q[value], minlength=n_classes) + 1.0)
     return Inside(
-        distinct=int(np.bincount(number).min()),
+        distinct=int(np.bincount(one).min()),
         entropy=float(np.exp(entropy.min())),
         equal=float(max(equal.max(), 0.0)),
         ordered=_ordered_distance(number, value, counts, n_classes),
-        recursive={level: _largest_ratio(number, counts, level, n_classes) for level in levels},
+        recursive={level: _largest_ratio(one, alike.counts, level, n_classes) for level in levels},
         hierarchical=None if tree is None else _by_tree(number, value, p, q, ordered, tree),
-        alpha=float(p.max()),
+        alpha=float(share.max()),
         delta=math.inf if (np.bincount(number) < len(used)).any() else float(np.abs(np.log(p / q[value])).max()),
         beta=max(0.0, float(gain.max())),
         enhanced_beta=math.inf if (gain > most + TOLERANCE * np.maximum(1.0, most)).any() else max(0.0, float(gain.max())),
