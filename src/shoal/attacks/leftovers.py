@@ -23,6 +23,11 @@ from shoal.model.attack import AttackResult
 
 QUESTION = "Do row order, row numbers or file metadata tell anything that the cells do not?"
 SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+PLAIN_PARTS = re.compile(
+    r"\[Content_Types\]\.xml|_rels/\.rels|docProps/(app|core)\.xml|"
+    r"xl/((_rels/)?workbook\.xml(\.rels)?|styles\.xml|sharedStrings\.xml|theme/theme1\.xml|worksheets/sheet1\.xml)$"
+)
+"""The parts of a workbook of cells and nothing else."""
 LIMIT = 6.0  # standard deviations: about one false alarm in a thousand million columns
 
 
@@ -119,6 +124,10 @@ def metadata_of(file: Path) -> list[str]:
         return _parquet_metadata(file)
     if suffix in {".xlsx", ".xlsm"}:
         return _office_metadata(file)
+    if suffix in {".arrow", ".feather"}:
+        return _arrow_metadata(file)
+    if suffix in {".sav", ".dta"}:
+        return _statistical_metadata(file)
     return []
 
 
@@ -130,7 +139,37 @@ def _parquet_metadata(file: Path) -> list[str]:
     if _is_plain_schema(entries.get(SPARK_SCHEMA, b"")):
         plain.add(SPARK_SCHEMA)
     names = sorted(k.decode(errors="replace") for k in entries if k not in plain)
-    return [f"the Parquet file carries metadata '{name}'" for name in names]
+    found = [f"the Parquet file carries metadata '{name}'" for name in names]
+    schema = pq.read_schema(file)  # notes about columns, and those inside ARROW:schema
+    if any(set(f.metadata or {}) - {b"PARQUET:field_id"} for f in schema) or set(schema.metadata or {}) - set(entries):
+        found.append("the Parquet file carries metadata of columns")
+    return found
+
+
+def _arrow_metadata(file: Path) -> list[str]:
+    with pa.memory_map(str(file)) as source:
+        reader = pa.ipc.open_file(source)
+        notes = reader.schema.metadata or any(f.metadata for f in reader.schema) or getattr(reader, "metadata", None)
+        table = reader.read_all()
+        listed = any(_lists_others(column) for column in table.columns)
+    out = ["the Arrow file carries metadata"] if notes else []
+    return [*out, "the Arrow file lists values that no record has"] if listed else out
+
+
+def _lists_others(column: Any) -> bool:
+    """Whether the dictionary of a column lists values that no record has."""
+    if not pa.types.is_dictionary(column.type):
+        return False
+    chunk = column.unify_dictionaries().combine_chunks()
+    return bool(pc.count_distinct(chunk.indices, mode="only_valid").as_py() < len(chunk.dictionary))
+
+
+def _statistical_metadata(file: Path) -> list[str]:
+    import pyreadstat
+
+    read: Any = pyreadstat.read_sav if file.suffix == ".sav" else pyreadstat.read_dta
+    about = read(str(file), metadataonly=True)[1]
+    return ["the file carries notes or a title"] if about.notes or about.file_label else []
 
 
 def _is_plain_schema(text: bytes) -> bool:
@@ -156,4 +195,9 @@ def _office_metadata(file: Path) -> list[str]:
                 text = book.read(part).decode("utf-8", errors="replace")
                 if re.search(r"<(dc:creator|cp:lastModifiedBy)>[^<]+<", text):
                     fields.append("the workbook names its author")
-    return fields
+        for part in book.namelist():
+            if not PLAIN_PARTS.match(part):
+                fields.append("the workbook holds comments, pictures or other parts besides its cells")
+            elif part.startswith("xl/work") and re.search(rb'\shidden="(?!0|false)|veryHidden|<definedName', book.read(part)):
+                fields.append("the workbook hides rows, columns or names")
+    return list(dict.fromkeys(fields))

@@ -139,6 +139,7 @@ def _jsonl_cells(path: Path, columns: list[str]) -> Iterator[list[list[str | Non
     """Columns of texts, some rows at a time: numbers as they are spelled, true and false as words, null as missing."""
     wanted = jsonl_names(path)
     block: list[list[str | None]] = [[] for _ in columns]
+    kinds: list[set[bool]] = [set() for _ in columns]
     with path.open(encoding="utf-8") as source:
         for line in source:
             if not line.strip():
@@ -147,12 +148,34 @@ def _jsonl_cells(path: Path, columns: list[str]) -> Iterator[list[list[str | Non
             record = dict(pairs)
             if len(record) != len(pairs) or set(record) != set(wanted):
                 raise TamperError(f"'{path.name}' has lines with other names than its first.")
-            for name, values in zip(columns, block, strict=True):
-                values.append(_text(record[name], path))
+            for name, values, seen in zip(columns, block, kinds, strict=True):
+                value = record[name]
+                if isinstance(value, _Number | bool) or (isinstance(value, str) and _spells_number(value)):
+                    seen.add(isinstance(value, _Number | bool))
+                values.append(_text(value, path))
             if len(block[0]) >= ROWS:
+                _one_way(kinds, path)
                 yield block
                 block = [[] for _ in columns]
+    _one_way(kinds, path)
     yield block
+
+
+def _spells_number(text: str) -> bool:
+    """Whether a text could be told from a number or truth value by its quotation marks only."""
+    if text in ("true", "false"):
+        return True
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _one_way(kinds: Sequence[set[bool]], path: Path) -> None:
+    """Refuse a column that spells the same values as numbers here and as texts there: a reader tells them apart."""
+    if any(len(seen) > 1 for seen in kinds):
+        raise TamperError(f"'{path.name}' writes numbers of one column partly as text.")
 
 
 def _pairs(line: str, path: Path) -> list[tuple[str, Any]]:
@@ -313,6 +336,10 @@ def excel_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     names = [str(c or "") for c in next(lines, ())]
     wanted = places(names, columns, path.name)
     filled = [line for line in lines if any(c is not None for c in line) or len(names) == 1]
+    texts = [{line[i] for line in filled if isinstance(line[i], str)} for i in wanted]
+    _one_way(
+        [{isinstance(line[i], str) for line in filled if str(line[i]) in t} for i, t in zip(wanted, texts, strict=True)], path
+    )
     arrays = [pa.array([None if line[i] is None else str(line[i]) for line in filled], pa.string()) for i in wanted]
     yield pa.RecordBatch.from_arrays(arrays, names=columns)
 
