@@ -13,6 +13,7 @@ import pytest
 import shoal
 from people_oracle import Everybody, Row
 from recount_oracle import recount
+from shoal.errors import DataError
 from shoal.model import requirement as req
 from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.proof.facts import judge
@@ -167,3 +168,12 @@ def test_rows_without_a_person_count_as_one_person_in_a_release(tmp_path):
         release.write(tmp_path / "r")
     assert release.certificate.k == least
     assert shoal.verify(tmp_path / "r").ok
+
+
+@pytest.mark.parametrize("twin", ["p1 ", " p1", "p\uff11"])
+def test_ids_that_differ_in_spaces_or_form_only_are_not_counted_as_different_people(twin):
+    table = {"id": ["p1", twin, "p2", "p3", "p4", "p5"], "age": [30] * 6}
+    with pytest.raises(DataError, match="1 ids of the person column 'id' differ") as refused:
+        shoal.anonymize(table, quasi=["age"], unit="id", k=5)
+    assert twin not in str(refused.value)
+    assert shoal.anonymize({**table, "id": ["p1", "P1", "p2", "p3", "p4", "p5"]}, quasi=["age"], unit="id", k=5).k == 6

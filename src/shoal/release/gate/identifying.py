@@ -10,11 +10,12 @@ it.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shoal.errors import RoleError
+from shoal.errors import DataError, RoleError
 from shoal.find import ColumnFacts, find_column
 from shoal.find.identifiers import NAMED_PLACES, PLACED, exact_degrees, long_numbers, places_share, position_pairs, rounded
 from shoal.find.name_words import opaque
@@ -64,6 +65,24 @@ def _identifying(name: str, policy: Policy, why: str) -> RoleError:
         f"allow: {{identifying: {{{name}: the reason}}}}",
         column=name,
     )
+
+
+MOST_IDS = 1_000_000
+"""Records up to which the spellings of ids are compared."""
+
+
+def check_ids(columns: ColumnReader, unit: str, kind: str, records: int) -> None:
+    """Refuse ids of people that differ in spaces or the form of Unicode only: one person would be counted as several."""
+    if kind != "text" or records > MOST_IDS:
+        return
+    ids = columns[unit].values
+    twins = len(ids) - len({"".join(unicodedata.normalize("NFKC", text).split()) for text in ids})
+    if twins:
+        raise DataError(
+            f"{twins:,} ids of the person column '{unit}' differ from another id only in spaces or the form of Unicode, so that "
+            "people would be counted several times.",
+            hint="Give each person one spelling of the id first.",
+        )
 
 
 def check_insensitive(columns: ColumnReader, policy: Policy) -> None:

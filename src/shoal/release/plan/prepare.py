@@ -23,7 +23,7 @@ from shoal.model.requirement import K, PopulationK, Requirement, TCloseness, ord
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.column_facts import ColumnReader, found_roles, role_evidence
 from shoal.release.gate.count_facts import Drawn, check_sample, count_population, population_counts, sensitive_trees
-from shoal.release.gate.identifying import check_identifying, check_insensitive
+from shoal.release.gate.identifying import check_identifying, check_ids, check_insensitive
 from shoal.release.gate.safe_harbor import OnList, class_columns, with_groups
 from shoal.release.plan.coarser_start import Coarser, Values, began, crowd, require_coarser, values_of
 from shoal.release.policy.policy import Policy
@@ -178,6 +178,8 @@ def prepare(
     judged = [name for name, one in on_list.items() if one.classed.item is not None]
     check_identifying(table, policy, judged=judged, columns=columns)
     check_insensitive(columns, policy)
+    if policy.unit is not None:
+        check_ids(columns, policy.unit, schema[policy.unit].kind, table.most_rows())
     policy, by_list = with_groups(policy, on_list, schema)
     progress(0.2, "building the hierarchies")
     population = _population(policy, quasi)
