@@ -184,7 +184,7 @@ def _words_of(facts: ColumnFacts) -> AbstractSet[str]:
     """The words of the column's name and label."""
     named = raw_words(facts.name)
     words = set(expanded(facts.name)) | set(named) | set(expanded(facts.label))
-    if named[0] == "rate" and len(named) > 1:  # rate_service: somebody rates it
+    if named[:1] == ("rate",) and len(named) > 1:  # rate_service: somebody rates it
         words = words - {"rate"} | {"rating"}
     return words
 
@@ -278,7 +278,7 @@ def _of_categories(facts: ColumnFacts, words: AbstractSet[str]) -> ScaleGuess:
         return _natural(facts)
     many = facts.distinct > LONG_RUN and (dense(facts) or grown(facts) or mostly_different(facts))
     long_time = bool(words & _TIMES) and facts.distinct > SHORT_SCALE
-    given = raw_words(facts.name)[-1] in ("nr", "no", "id", "nummer")  # schoolNR: the number of a school
+    given = raw_words(facts.name)[-1:] in (("nr",), ("no",), ("id",), ("nummer",))  # schoolNR: the number of a school
     counted = words & _COUNTS or plural_count(facts) or many or long_time or begun_late(facts)
     return ScaleGuess(Scale.NUMBER if counted and not given and not words & _CODES else Scale.NOMINAL)
 

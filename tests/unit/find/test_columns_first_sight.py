@@ -138,3 +138,12 @@ def test_times_of_forms_are_dates() -> None:
 def test_bare_codes_with_fractions_are_treated_with_care() -> None:
     table = columns(brk=pick("ekk", "umm"), Q12=pick(0.2, 0.4, 0.6, 0.8, 1.0))
     assert roles(table)["Q12"] == "quasi"
+
+
+@pytest.mark.parametrize("name", ["%", "_", "?", "  ", "---", "\u00a0", "\U0001f600"])
+@pytest.mark.parametrize(
+    "values", [[1, 2, 3, 4, 5] * 12, [i / 7 for i in range(60)], [str(10_000 + i) for i in range(60)], ["x", "y"] * 30]
+)
+def test_a_name_without_a_letter_is_no_error(name, values):
+    assert shoal.inspect({name: values, "x": [1, 2] * 30}).columns[0].name == name
+    assert shoal.anonymize({name: values, "x": ["a", "b"] * 30}, quasi=[name], sensitive=["x"], k=2).k >= 2

@@ -401,4 +401,4 @@ def _metres(facts: ColumnFacts) -> bool:
 
 def _percentage(facts: ColumnFacts) -> bool:
     """Whether the last word of the name says a share or score, and the values are numbers."""
-    return raw_words(facts.name)[-1] in PERCENT and facts.numbers is not None
+    return not PERCENT.isdisjoint(raw_words(facts.name)[-1:]) and facts.numbers is not None

@@ -248,7 +248,9 @@ def by_number_word(view: ColumnView) -> Decision | None:
         "integer",
     ):
         return None
-    numbered = "id" in raw_words(facts.name) or raw_words(facts.name)[-1:][0] in NUMBER_WORDS  # partner_number, not num_visits
+    numbered = "id" in raw_words(facts.name) or not set(NUMBER_WORDS).isdisjoint(
+        raw_words(facts.name)[-1:]
+    )  # partner_number, not num_visits
     harmless = view.topic is not None and view.topic.role in (Role.SENSITIVE, Role.INSENSITIVE) and numbered
     least = CLUSTERED if harmless and facts.distinct >= LEAST_NUMBERED else 0.9  # ID_Parto would be published as a birth
     if facts.distinct < least * facts.filled or facts.filled < FEWEST_ROWS or view.guess.scale is Scale.DATE or below_zero(facts):

@@ -52,7 +52,12 @@ def count_again(prepared: Prepared, decision: Decision, data: Path, done: Recode
         raise changed(prepared.base.n_records, done.records_in)
     facts = _count(prepared, decision, data, unit)
     if facts.facts.records != done.records_out:
-        raise VerificationError("the written file has another number of records than the engine said; nothing was released.")
+        raise VerificationError(
+            "the written file has another number of records than the engine said; nothing was released.",
+            hint="A workbook cannot hold records of which every cell is missing: choose another format."
+            if data.suffix == ".xlsx"
+            else "",
+        )
     if seen is not None:
         seen.require_same(facts.facts)
     check_suppressed(done.suppressed, done.records_in - done.unsampled, prepared.policy.suppress)
