@@ -213,7 +213,7 @@ def test_named_analyses_are_shown_before_and_after(form):
     n = 200
     age = rng.integers(18, 80, n)
     table = pa.table(
-        {"age": age, "sex": rng.choice(["f", "m"], n), "cost": age * 3.0 + rng.normal(0, 1, n), "visits": rng.integers(0, 9, n)}
+        {"age": age, "sex": rng.choice(["f", "m"], n), "cost": age * 3.0 + rng.normal(0, 30, n), "visits": rng.integers(0, 9, n)}
     )
     asked = {
         "roles": {"quasi": {"age": {"min_level": 1}, "sex": {}}, "sensitive": ["cost"], "insensitive": ["visits"]},

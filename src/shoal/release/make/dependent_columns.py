@@ -2,7 +2,8 @@
 
 Takes    a plan that is decided and the original
 Returns  an attack: by the classes and what such columns add to them, how small are the groups? Nothing if no column depends
-Keeps    the attacker knows the true quasi-identifiers and nothing else; the error names columns, never a value
+Keeps    the attacker knows the true quasi-identifiers and nothing else; the error names columns, never a value. Sensitive columns
+         with few values are a warning: whoever knows which value goes with which has learnt them already
 Cost     a few thousand rows are compared; the plan is applied once more, in private, only if some column depends
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.attacks.joint import MOST_VALUES
 from shoal.find.dependencies import LEAST_ROWS, MOST_PAIRS, SomeRows, follows
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.roles import MOMENTS, NUMBERS
@@ -47,7 +49,9 @@ def dependent_columns(prepared: Prepared, decision: Decision, stage: Path) -> li
         return []
     used = list(dict.fromkeys(n for _, names, _ in found for n in names))
     table = pairs(prepared, decision, used, prepared.quasi, stage)
-    open_ = [f for f in found if not set(f[1]) <= set(policy.identifying)]
+    reader = prepared.reader  # a sensitive column with few values is what an attacker wants to learn, not what he works out
+    learnt = {n for n in policy.sensitive if n in used and reader[n].distinct <= MOST_VALUES}
+    open_ = [f for f in found if not set(f[1]) <= {*policy.identifying, *learnt}]
     result = _count(prepared, table, open_, "broken") if open_ else None
     if result is None:
         result = _count(prepared, table, found, "warning")
@@ -62,7 +66,7 @@ def _dependences(prepared: Prepared, kept: list[str]) -> Iterator[Dependence]:
     import pyarrow as pa
 
     batches, rows = [], 0
-    for batch in prepared.counted.scan([*prepared.quasi, *kept]):
+    for batch in prepared.table.scan([*prepared.quasi, *kept]):
         batches.append(batch)
         rows += batch.num_rows
         if rows >= READ:
