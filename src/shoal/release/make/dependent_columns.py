@@ -3,7 +3,7 @@
 Takes    a plan that is decided and the original
 Returns  an attack: by the classes and what such columns add to them, how small are the groups? Nothing if no column depends
 Keeps    the attacker knows the true quasi-identifiers and nothing else; the error names columns, never a value. Sensitive columns
-         with few values are a warning: whoever knows which value goes with which has learnt them already
+         with few values are a warning: anyone who knows which value goes with which has learnt them already
 Cost     a few thousand rows are compared; the plan is applied once more, in private, only if some column depends
 """
 

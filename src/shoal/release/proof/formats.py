@@ -162,7 +162,7 @@ def _jsonl_cells(path: Path, columns: list[str]) -> Iterator[list[list[str | Non
 
 
 def _spells_number(text: str) -> bool:
-    """Whether a text could be told from a number or truth value by its quotation marks only."""
+    """Whether a text differs from a number or truth value by its quotation marks only."""
     if text in ("true", "false"):
         return True
     try:
