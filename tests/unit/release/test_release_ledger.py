@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import shoal
 from shoal.cli import main
 from shoal.errors import DataError, UsageError
 from shoal.model.attack import AttackResult
+from shoal.model.counts.classes import ClassCounts
 from shoal.release.earlier import ledger
 
 ROLES: dict[str, Any] = {"sensitive": ["ill"], "method": "lattice", "k": 2}
@@ -581,3 +583,125 @@ def test_an_entry_without_people_is_not_one(tmp_path: Path) -> None:
 )
 def test_a_person_may_be_in_several_classes_but_in_none_twice(people: list[int], classes: list[int], repeats: bool) -> None:
     assert ledger._repeats(np.array(people, dtype=np.uint64), np.array(classes)) is repeats
+
+
+# --- entries, digests and matches by themselves ---------------------------------------------------------------------------------
+
+
+def entry(people: list[int], sizes: list[int], classes: list[int], columns: tuple[str, ...] = ("age",)) -> ledger.Entry:
+    arrays = np.array(people, dtype=np.uint64), np.array(sizes, dtype=np.int64), np.array(classes, dtype=np.int64)
+    return ledger.Entry("folder", "2026-01-01", "mark", "key", columns, *arrays)
+
+
+@pytest.mark.parametrize(
+    ("people", "sizes", "classes", "good"),
+    [
+        ([5, 3], [1, 2], [0, -1], True),
+        ([5, 5], [1, 2], [0, 1], True),
+        ([5, 5], [1, 2], [0, 0], False),
+        ([5, 3], [1, 2], [0], False),
+        ([5, 3], [1], [0, 0], False),
+        ([5], [1, 2], [0, 0], False),
+        ([5, 3], [1, 0], [0, 0], False),
+        ([5, 3], [1, 2], [0, -2], False),
+        ([5, 3], [1, 2], [0, 2**31 - 1], True),
+        ([5, 3], [1, 2], [0, 2**31], False),
+    ],
+)
+def test_each_condition_of_an_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, people: list[int], sizes: list[int], classes: list[int], good: bool
+) -> None:
+    file = tmp_path / "entry.json"
+    file.write_text(json.dumps(entry(people, sizes, classes).to_json()), encoding="utf-8")
+    if not good:
+        with pytest.raises(DataError, match="cannot be read"):
+            ledger.Entry.read(file)
+        return
+    assert ledger.Entry.read(file).classes.tolist() == classes
+    monkeypatch.setattr(ledger, "MOST_BYTES", file.stat().st_size)
+    assert ledger.Entry.read(file).people.tolist() == people
+    monkeypatch.setattr(ledger, "MOST_BYTES", file.stat().st_size - 1)
+    with pytest.raises(DataError, match="cannot be read"):
+        ledger.Entry.read(file)
+
+
+def table(texts: list[str | None], sizes: list[int], column: str = "age") -> ClassCounts:
+    values = sorted({t for t in texts if t is not None})
+    codes = [-1 if t is None else values.index(t) for t in texts]
+    return ClassCounts(sizes, columns=(column,), codes=(codes,), categories=(pa.array(values, pa.string()),))
+
+
+KEY = bytes(range(32))
+
+
+def test_a_digest_is_of_key_column_and_value() -> None:
+    (one,) = ledger.digests(table(["7"], [1]), ["age"], KEY).tolist()
+    (other_key,) = ledger.digests(table(["7"], [1]), ["age"], bytes(32)).tolist()
+    (other_column,) = ledger.digests(table(["7"], [1], "zip"), ["zip"], KEY).tolist()
+    same = ledger.digests(table(["7.0", "7 00:00:00"], [1, 1]), ["age"], KEY).tolist()
+    assert same == [one, one], "one value of any type"
+    more = ledger.digests(table(["", None, "8", "70", "\0"], [1] * 5), ["age"], KEY).tolist()
+    assert len({one, other_key, other_column, *more}) == 8
+    assert ledger._name_of(KEY) != ledger._name_of(bytes(32))
+
+
+@pytest.mark.parametrize("shared", [4, 5, 6])
+def test_a_release_of_half_of_the_people_is_compared(shared: int) -> None:
+    """Ten people here, twelve there; the share is of the smaller table, and of one value the fewer people are in both."""
+    here, there = table(["a", "b"], [shared, 10 - shared]), table(["a", "c"], [9, 3])
+    shown = ledger.Published(here, np.array([0, 1]), ledger.joint_groups(2))
+    before = entry(ledger.digests(there, ["age"], KEY).tolist(), [9, 3], [4, 5])
+    found = ledger._match(shown, before, KEY, {})
+    if shared < 5:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.share, found.classes.tolist(), found.sizes.tolist(), found.split) == (
+        shared / 10,
+        [4, -1],
+        [9, 10 - shared],
+        False,
+    )
+
+
+def test_people_in_several_earlier_classes_are_in_each() -> None:
+    here = table(["a", "b"], [6, 4])
+    shown = ledger.Published(here, np.array([0, 1]), ledger.joint_groups(2))
+    a, b = ledger.digests(here, ["age"], KEY).tolist()
+    found = ledger._match(shown, entry([a, b, a], [3, 4, 3], [7, 8, 9]), KEY, {})
+    assert found is not None
+    assert found.split
+    assert sorted(zip(found.rows.tolist(), found.classes.tolist(), found.sizes.tolist(), strict=True)) == [
+        (0, 7, 3),
+        (0, 9, 3),
+        (1, 8, 4),
+    ]
+
+
+def test_columns_that_can_be_compared() -> None:
+    here = table(["a"], [6])
+    (a,) = ledger.digests(here, ["age"], KEY).tolist()
+    for exact in (False, True):
+        shown = ledger.Published(here, np.array([0]), ledger.joint_groups(2), exact=exact)
+        assert ledger._match(shown, entry([a], [6], [0]), KEY, {}) is not None
+        assert ledger._match(shown, entry([a], [6], [0], ("age", "sex")), KEY, {}) is None
+    two = ClassCounts([6], ("age", "sex"), ([0], [0]), (pa.array(["a"]), pa.array(["f"])))
+    for exact, compared in ((False, True), (True, False)):
+        shown = ledger.Published(two, np.array([0]), ledger.joint_groups(2), exact=exact)
+        assert (ledger._match(shown, entry([a], [6], [0]), KEY, {}) is not None) is compared
+
+
+@pytest.mark.parametrize(("most", "few"), [(1, False), (2, True)])
+def test_the_most_classes_that_are_kept(monkeypatch: pytest.MonkeyPatch, most: int, few: bool) -> None:
+    monkeypatch.setattr(ledger, "MOST_CLASSES", most)
+    assert ledger.Published(table(["a", "b"], [1, 1]), np.array([0, 1]), ledger.joint_groups(2)).few is few
+
+
+@pytest.mark.parametrize("length", [31, 33, 0])
+def test_a_key_has_32_bytes(length: int) -> None:
+    ledger.folder().mkdir(parents=True)
+    (ledger.folder() / "key").write_text("ab" * length)
+    with pytest.raises(DataError, match="key of the ledger"):
+        ledger._key(make=False)
+    (ledger.folder() / "key").write_text("ab" * 32)
+    assert ledger._key(make=True) == b"\xab" * 32
