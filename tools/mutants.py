@@ -675,6 +675,9 @@ def statement_lines(text: str) -> dict[int, set[int]]:
                 last = max(node.lineno, node.body[0].lineno - 1)
             for line in range(node.lineno, last + 1):
                 out[line] = set(range(node.lineno, last + 1))
+        if isinstance(node, ast.Try):  # what is caught is decided after the body
+            for handler in node.handlers:
+                out |= {line: {node.lineno} for line in range(handler.lineno, handler.body[0].lineno)}
     return out
 
 

@@ -219,3 +219,11 @@ def test_proofs_at_the_edges_of_a_tree() -> None:
         with pytest.raises(IndexError):
             Tree(leaves).consistency(size)
     assert Tree(leaves).consistency(0) == []
+
+
+def test_a_root_beyond_the_tree_is_not_remembered() -> None:
+    leaves = hashes(lines(4)) * 128
+    tree = Tree(leaves[:300])
+    tree.root(512)
+    tree.add(leaves[300:])
+    assert tree.root() == Frontier().add(*leaves).root

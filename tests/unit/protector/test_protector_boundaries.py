@@ -10,6 +10,7 @@ import pytest
 from protector_support import House
 from shoal.errors import AccessError, DataError, UsageError
 from shoal.protector import Holder, Limit, Renewal, care
+from shoal.protector.crypto import base32
 from shoal.protector.crypto.ciphers import FormatPreserving, require_version
 from shoal.protector.crypto.master_keys import KeyRefusedError, check_strength
 from shoal.protector.crypto.primitives import Secret
@@ -449,6 +450,9 @@ def test_the_same_change_is_of_one_person_action_and_content_and_lives_a_week(sq
         used = changes.use(tx, confirmed, time=3.0)
         assert (used.status, used.code) == ("used", "")
         assert same(4.0) == made, "one that was used does not count"
+        other = confirm(tx, sqlite_house, propose(tx, sqlite_house, domain="f"))
+        changes.use(tx, other, time=1.0)
+        assert same(2.0, domain="f") is None
 
 
 def test_who_may_decide_about_a_change_and_when(sqlite_house: House) -> None:
@@ -466,6 +470,17 @@ def test_who_may_decide_about_a_change_and_when(sqlite_house: House) -> None:
         confirmed = confirm(tx, sqlite_house, propose(tx, sqlite_house, domain="d"))
         with pytest.raises(AccessError, match="can no longer be decided"):
             confirm(tx, sqlite_house, confirmed, agree=False)
+
+
+def test_a_change_of_a_person_without_the_right_can_only_be_denied(sqlite_house: House) -> None:
+    with sqlite_house.vault.store.write() as tx:
+        made = propose(tx, sqlite_house, domain="d")
+        actor = tx.get(ACTOR, "Otto")
+        assert actor is not None
+        tx.put(ACTOR, "Otto", {**actor, "losses": 1})
+        with pytest.raises(AccessError, match="died with the rights"):
+            confirm(tx, sqlite_house, made)
+        assert confirm(tx, sqlite_house, made, agree=False).status == "denied"
 
 
 def test_a_change_is_applied_once_as_it_is_stored(sqlite_house: House) -> None:
@@ -567,6 +582,12 @@ def test_each_condition_of_a_delivery(asked: tuple[House, str]) -> None:
         with pytest.raises(AccessError, match="not what was approved"):
             requests.deliverable(tx, request, requester="Rita", time=now)
         requests.save(tx, made)
+        actor = tx.get(ACTOR, "Aldo")
+        assert actor is not None
+        tx.put(ACTOR, "Aldo", {**actor, "roles": ["operator"]})
+        with pytest.raises(AccessError, match="died with the approver's rights"):
+            requests.deliverable(tx, request, requester="Rita", time=now)
+        tx.put(ACTOR, "Aldo", actor)
         assert requests.deliverable(tx, request, requester="Rita", time=now) == made
 
 
@@ -615,6 +636,7 @@ def test_signs_of_trying_out_count_over_calls_and_are_told_once(sqlite_house: Ho
 
         signs(["07", "8"])
         signs(["a9", "b10"])
+        signs(["8", "09"])
         assert steps() == 0, "numbers of other lengths or forms do not follow each other"
         signs(["0011", "0012"])
         signs(["x"])
@@ -627,3 +649,24 @@ def test_signs_of_trying_out_count_over_calls_and_are_told_once(sqlite_house: Ho
         assert signs([f"{n:05}" for n in range(50_998, 51_000)], missed=1000) == ["sequence"], "each sign is told once"
         assert signs([f"{n:05}" for n in range(51_000, 51_001)], time=limits.WINDOW) == []
         assert steps() == 1, "the sequence goes on in the next window"
+
+
+def test_only_so_many_identities_of_a_call_are_looked_at(sqlite_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SAMPLE", 3)
+    with sqlite_house.vault.store.write() as tx:
+        usage: limits.Usage = {}
+        limits.enumeration_signs(tx, usage, [str(n) for n in range(1, 9)], 0, 0.0)
+        assert (usage["enumeration"]["asked"], usage["enumeration"]["steps"]) == (3, 2)
+
+
+def test_every_action_has_a_bound_and_an_alarm_below_it() -> None:
+    for bounded in limits.DEFAULTS.values():
+        assert all(b.max is not None and b.alarm is not None and b.alarm < b.max for b in bounded)
+
+
+def test_halves_of_a_code_are_told_apart_where_one_ends(sqlite_house: House) -> None:
+    with sqlite_house.vault.store.read() as tx:
+        split = [[b"abcde", b"fghij" * 2], [b"abcde" + b"fghij", b"fghij"]]
+        codes = [[accounts.PREFIX + base32.encode(half) for half in halves] for halves in split]
+        digests = {accounts._digest(tx, given) for given in (*codes, codes[0][::-1], [c.upper() + " " for c in codes[0]])}
+        assert len(digests) == 2

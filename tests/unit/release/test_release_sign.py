@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import pickle
 
 import pytest
@@ -170,3 +171,10 @@ def test_a_key_or_signature_has_one_text():
             sign.check_signature({"a": 1}, signature, public)
     with pytest.raises(TamperError, match="does not fit its content"):
         sign.check_signature({"a": 2}, mark, signer.public)
+
+
+def test_a_pipe_is_no_key_file(tmp_path):
+    """Reading it would wait for ever."""
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    with pytest.raises(UsageError, match="Ed25519"):
+        sign.signer(tmp_path / "pipe")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from dataclasses import replace
+
 import pytest
 
+from shoal.engines.exclusion import LeftOut
 from shoal.engines.recode.write import hidden_columns, read_seed
 from shoal.errors import OutputError, TamperError, UnreadableError
+from shoal.kernels import signatures
 from shoal.measures.classes.risk import marketer
 from shoal.model.certificate.numbers import ClassNumbers, Risk
 from shoal.model.certificate.parts import Objections, PlanEntry
-from shoal.model.exclusion import commitment
+from shoal.model.exclusion import Excluded, commitment
 from shoal.model.plan import Plan, Suppression
 from shoal.model.seed import PRIVATE_FORMAT
 from shoal.release.certificate.sentences import attackers, chances
@@ -125,3 +131,47 @@ def test_the_chances_of_the_four_attackers():
     assert chances(people) == [0.5, 0.5, pytest.approx((3 / 2 + 2 / 4) / 5), 0]
     found = attackers(("age",), numbers({"1": 2}), people)
     assert [(a.before, a.after) for a in found] == [(1.0, 0.5), (1.0, 0.5), (1.0, pytest.approx(0.4)), (2, 0)]
+
+
+def test_what_is_kept_of_a_plan():
+    """Its seed if something is drawn, all of it if what is published lacks a step; bound to what is published."""
+    signer, plain = signatures.signer(), Plan((Keep("a"),), seed=7)
+    shown, drawn = Plan((Keep("a"), Keep("b")), seed=0), Plan((Keep("a"), Sample(share=0.5)), seed=7)
+    assert private_file.kept(plain, plain, signer) is None
+    listed = private_file.kept(plain, plain, signer, "salt")
+    assert (listed.seed, listed.salt, listed.plan, listed.list_salt) == (None, "", None, "salt")
+    partly = private_file.kept(plain, shown, signer)
+    assert (partly.seed, partly.salt, partly.plan) == (None, "", plain.without_seed().to_json())
+    assert (
+        partly.release == hashlib.sha256(shown.to_json().encode()).hexdigest() == private_file.kept(drawn, shown, signer).release
+    )
+    random = private_file.kept(drawn, drawn, signer)
+    assert (random.seed, random.plan, len(random.salt)) == (7, None, 64)
+    others = [private_file.kept(replace(drawn, seed=8), drawn, signer), private_file.kept(drawn, drawn, signatures.signer())]
+    assert len({random.salt, *(o.salt for o in others)}) == 3
+
+
+def test_a_list_has_one_commitment_in_any_order():
+    signer, told = signatures.signer(), Excluded("who", 2, 2, 2, 0)
+    one, other = (private_file.objections(LeftOut(None, ids, told), signer) for ids in (("a", "b"), ("b", "a")))
+    assert one == other
+    assert private_file.objections(None, signer) is None
+    assert private_file.objections(LeftOut(None, ("a",), told), signer) != one
+
+
+def test_a_private_file_has_its_format(tmp_path):
+    private_file.write(private_file.Kept(7, "salt"), tmp_path / "x")
+    whole = json.loads((tmp_path / "x").read_text())
+    assert private_file.read(tmp_path / "x").seed == 7
+    (tmp_path / "x").write_text(json.dumps(whole | {"format": "other"}))
+    with pytest.raises(UnreadableError, match="not one that Shoal wrote"):
+        private_file.read(tmp_path / "x")
+
+
+def test_a_seed_never_replaces_another_file(tmp_path):
+    for name in ("seed", "place"):
+        (tmp_path / name).write_text(name)
+    assert private_file.settle(tmp_path / "seed", tmp_path / "place") == tmp_path / "seed"
+    assert ((tmp_path / "seed").read_text(), (tmp_path / "place").read_text()) == ("seed", "place")
+    assert private_file.settle(tmp_path / "seed", tmp_path / "free") == tmp_path / "free"
+    assert not (tmp_path / "seed").exists()
