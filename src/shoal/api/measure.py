@@ -117,6 +117,7 @@ def repeating_ids(table: Table, besides: Collection[str] = ()) -> Repeating | No
     first = table.first_rows([c.name for c in known], FIRST_ROWS)
     if not first or len(first[0]) == 0:
         return None
+    first = [canonical_text(cells) if kinds.is_nested(cells.type) else cells for cells in first]  # lists are not counted
     counted = [pc.drop_null(cells).value_counts() for cells in first]
     if all(len(distinct) == len(cells) - cells.null_count for cells, distinct in zip(first, counted, strict=True)):
         return None  # no value stands twice

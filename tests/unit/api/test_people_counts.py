@@ -181,3 +181,8 @@ def test_a_search_for_sets_opens_with_what_it_found() -> None:
     sentence = shoal.study(table, quasi=["a", "b", "c"], up_to=2, k=2).sentence
     assert "1 identifying set of columns, such as a + b" in sentence
     assert "safe set" in sentence
+
+
+def test_a_column_of_lists_beside_the_measured_ones_is_no_error():
+    table = pa.table({"a": [1, 2] * 30, "b": ["x", "y"] * 30, "lists": [[1], [2, 3], None] * 20})
+    assert shoal.measure(table, quasi=["a"], sensitive=["b"]).k == 30
