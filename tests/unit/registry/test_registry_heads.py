@@ -397,10 +397,12 @@ def test_service_and_copy_may_be_signed_by_one_key(tmp_path: Path, monkeypatch: 
 class Log:
     """A copy of the first lines of a log, signed over its first ``signed`` lines."""
 
-    def __init__(self, folder: Path, lines: list[Any], signed: int | None = None, files: str = "a") -> None:
+    def __init__(
+        self, folder: Path, lines: list[Any], signed: int | None = None, files: str = "a", by: Signer = OPERATOR
+    ) -> None:
         self.folder, self._lines = folder, lines
         tree = self.tree(signed)
-        body = Head.sign(tree.size, tree.root, dict.fromkeys(FILES, files * 64), OPERATOR)
+        body = Head.sign(tree.size, tree.root, dict.fromkeys(FILES, files * 64), by)
         self.signed: Head | None = Head.parse(body, FILES, AssertionError())
 
     def tree(self, size: int | None = None) -> Any:
@@ -424,6 +426,13 @@ def test_the_longest_log_of_a_signer_is_named(tmp_path: Path) -> None:
     assert "had 6 lines" in note
     assert "here 4" in note
     assert heads.meet(Log(tmp_path / "d", LINES)) == [], "as long as the longest"
+
+
+def test_the_log_of_another_signer_is_another_log(tmp_path: Path) -> None:
+    heads.meet(Log(tmp_path / "a", [{"n": "other"}] * 5, by=signer()))
+    heads.meet(Log(tmp_path / "b", [{"n": "other"}] * 9, by=signer()))
+    (note,) = heads.meet(Log(tmp_path / "c", LINES))
+    assert note.startswith("First copy seen of the signer")
 
 
 def test_a_head_with_files_is_compared_before_one_without(tmp_path: Path) -> None:
