@@ -5,19 +5,25 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError, UsageError
 from shoal.kernels.matches import chance_of, matched, smallest_for, width
 from shoal.model import requirement as req
+from shoal.model.counts.classes import ClassCounts
+from shoal.release.gate import count_facts
+from shoal.release.gate.count_facts import Drawn
 from shoal.release.plan.decide import decide
 from shoal.release.plan.prepare import prepare
 from shoal.release.policy.policy import Policy
+from shoal.release.proof.facts import Facts
 from shoal.search.problem.checks import build_checks
 from shoal.steps import Keep, evaluate
 
@@ -304,3 +310,80 @@ def test_a_table_of_the_whole_population_is_not_a_sample() -> None:
     assert [matched(f, 1, 1, 0.05) for f in (1, 2)] == [1, 2]
     assert smallest_for(5, 100, 100, 0.05) == 5
     assert smallest_for(5, 101, 100, 0.05) == 5
+
+
+# --- what is counted for a requirement, each number by itself ------------------------------------------------------------------
+
+
+def facts(k: int = 3, records: int = 80, people: int | None = None, **more: object) -> Facts:
+    return Facts(records, 10, k, 0, {k: 10}, people=people, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("people", "drawn", "members", "beta"),
+    [
+        (None, Drawn(100, None, 4.0), 100, 0.05 * 80 / 100 / 4),
+        (None, Drawn(80), 80, 0.05),
+        (40, Drawn(100, 50, 2.0), 50, 0.05 * 40 / 50 / 2),
+        (40, Drawn(100, None, 1.0), 40, 0.05),  # of a file that tells people they are all counted
+    ],
+)
+def test_beta_is_divided_among_plans_and_suppressed_members(
+    monkeypatch: pytest.MonkeyPatch, people: int | None, drawn: Drawn, members: int, beta: float
+) -> None:
+    seen = []
+    monkeypatch.setattr(count_facts, "matched", lambda *given: seen.append(given) or 7)
+    asked = req.PopulationK(100, 10**6)
+    assert count_facts.estimates([asked], facts(people=people), drawn) == {asked.place: 7}
+    assert seen == [(3, members, 10**6, pytest.approx(beta))]
+    assert count_facts.estimates([asked], facts(people=people)) == {asked.place: 3}, "without the table: the class in the file"
+
+
+@pytest.mark.parametrize(
+    ("matches", "stated"),
+    [(99, 99), (100, 100), (999, 999), (1000, 1000), (1234, 1230), (1005, 1000), (123_456, 123_000)],
+)
+def test_matches_above_the_limit_have_three_digits(monkeypatch: pytest.MonkeyPatch, matches: int, stated: int) -> None:
+    monkeypatch.setattr(count_facts, "matched", lambda *_: matches)
+    for k in (100, matches):
+        asked = req.PopulationK(k, 10**6)
+        (found,) = count_facts.estimates([asked], facts(), Drawn(80)).values()
+        assert found == (max(k, stated) if matches >= k else matches)
+
+
+def test_a_sample_has_no_weights_and_no_more_members_than_the_population() -> None:
+    policy = Policy.of({"roles": {"quasi": ["a"], "insensitive": ["w"]}, "require": {"k": 2}})
+    asked = req.PopulationK(2, 100)
+    count_facts.check_sample(policy, asked, 100)
+    with pytest.raises(PolicyError, match="the table has 101 members"):
+        count_facts.check_sample(policy, asked, 101)
+    with pytest.raises(PolicyError, match="its weights"):
+        count_facts.check_sample(replace(policy, weight="w"), asked, 100)
+
+
+def test_people_in_several_classes_are_counted_in_the_smallest() -> None:
+    assert count_facts.classes_of({1: 3, 2: 4, 5: 7, 3: 1}) == {1: 3, 2: 2, 5: 2, 3: 1}
+    rows = pa.table({"who": ["a", "a", "b", "c"], "zip": ["47", "48", "47", "47"]})
+    counted = shoal.open(rows, quasi=["zip"], unit="who").count(("zip",), unit="who")
+    found = count_facts.facts_of_counts(counted)
+    assert (found.k, found.classes, found.records, found.people, found.unique) == (1, 2, 4, 3, 1)
+    assert (found.sizes, found.smallest) == ({1: 1, 3: 1}, {1: 1, 3: 2})
+
+
+@pytest.mark.parametrize("sizes", [[5, 2, 2], [2000, 2, 2], [1023, 1, 1], [1024, 1, 1]])
+def test_sizes_are_tallied_alike_in_a_table_and_sorted(sizes: list[int]) -> None:
+    found = count_facts.facts_of_counts(ClassCounts(sizes))
+    assert found.sizes == {size: sizes.count(size) for size in sizes}
+    assert (found.k, found.unique) == (min(sizes), sizes.count(1))
+
+
+def test_the_best_record_of_a_registry_states_the_people(tmp_path: Path) -> None:
+    records = [{"id": "R-1", "size": 500}, {"id": "R-2", "size": 900}]
+    good: dict[str, object] = {"population": "NL@2021", "best": "R-2", "records": records}
+    file = tmp_path / "found.json"
+    file.write_text(json.dumps(good))
+    assert count_facts._people_stated(file, "found.json") == (900, "a record of a registry")
+    for wrong in ({"best": "R-3"}, {"best": "R-1", "records": [*records, records[0]]}, {"records": []}, {"records": 7}):
+        file.write_text(json.dumps({**good, **wrong}))
+        with pytest.raises(PolicyError, match="states no number of people"):
+            count_facts._people_stated(file, "found.json")

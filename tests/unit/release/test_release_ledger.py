@@ -705,3 +705,10 @@ def test_a_key_has_32_bytes(length: int) -> None:
         ledger._key(make=False)
     (ledger.folder() / "key").write_text("ab" * 32)
     assert ledger._key(make=True) == b"\xab" * 32
+
+
+def test_releases_without_a_common_person_are_not_said_to_hold() -> None:
+    together, people = ledger.joint_groups(2), table(["a", "b"], [1, 4])
+    assert together([np.array([0, -1]), np.array([-1, 0])], people).verdict == "not run"
+    assert together([np.array([-1, 0]), np.array([-1, 0])], people).verdict == "holds"
+    assert together([np.array([0, 0]), np.array([0, 1])], people).verdict == "broken"
