@@ -8,7 +8,7 @@ Data     ``data/<language>/column_names.txt``
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import chain
@@ -57,13 +57,14 @@ def _joined_numbers() -> frozenset[str]:
     return frozenset(behind | {"id" + person for person in PEOPLE if len(person) > 3})
 
 
-def _of_people(word: str) -> list[tuple[str, tuple[str, ...]]]:
-    """The patterns that begin with a word and say a name or number of a person: patient name, id of a customer, clientnr."""
-    person, single = word in PEOPLE, PEOPLE - SEVERAL
-    names = [(word, name) for name in NAMED if person] + [(word, of) for of in PEOPLE if word in NAMED]
-    numbers = [(word, number) for number in BEHIND if person] + [(word, of) for of in single if word in BEFORE]
-    joined = [(word,)] if word in _joined_numbers() else []
-    return [*(("person_name", way) for way in names), *(("person_number", way) for way in [*numbers, *joined])]
+def _of_people(word: str, after: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """How a word and the one after it say a name or number of a person: patient name, id of a customer, clientnr."""
+    if (word in PEOPLE and after in NAMED) or (word in NAMED and after in PEOPLE):
+        yield "person_name", (word, after)
+    if (word in PEOPLE and after in BEHIND) or (word in BEFORE and after in PEOPLE and after not in SEVERAL):
+        yield "person_number", (word, after)
+    if word in _joined_numbers():
+        yield "person_number", (word,)
 
 
 def found_in(words: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
@@ -328,7 +329,7 @@ def _best(words: tuple[str, ...], entire: bool = True, question: bool = False) -
     """
     best, most = None, (0, 0, 0, -len(TOPICS))
     for i, word in enumerate(words):
-        for pattern in _starting(word):
+        for pattern in chain(_starting(word), _people(word, words[i + 1] if i + 1 < len(words) else "")):
             whole = pattern.parts[0].startswith("=")
             alone = question and len(word) <= SHORT and pattern.parts[1:] in ((), ("*",)) and pattern.topic.key not in OF_A_PERSON
             if alone or (whole and not entire):
@@ -347,8 +348,13 @@ def _starting(word: str) -> tuple[_Pattern, ...]:
     keys = [word, f"={word}", *(f"{word[:n]}*" for n in range(1, len(word) + 1)), *(f"*{word[n:]}" for n in range(1, len(word)))]
     if not word.isascii() and _UNSPACED.search(word):
         keys += {word[i:j] for i in range(len(word)) for j in range(i + 2, len(word) + 1)} - {word}
-    people = [(way, _RANKS[key]) for key, way in _of_people(word)]
-    return tuple(_Pattern(parts, TOPICS[rank], rank) for parts, rank in chain(*(index.get(key, ()) for key in keys), people))
+    return tuple(_Pattern(parts, TOPICS[rank], rank) for key in keys for parts, rank in index.get(key, ()))
+
+
+@lru_cache(maxsize=50_000)
+def _people(word: str, after: str) -> tuple[_Pattern, ...]:
+    """Patterns of names and numbers of people that begin with a word."""
+    return tuple(_Pattern(way, BY_KEY[key], _RANKS[key]) for key, way in _of_people(word, after))
 
 
 def topics_beside(named: Sequence[tuple[str, str]]) -> list[Topic | None]:
