@@ -103,9 +103,11 @@ def group_sizes(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[int] 
     if space <= direct:
         sizes = np.bincount(key)
         return sizes if empty else sizes[sizes > 0]
-    key = np.sort(key)
-    ends = np.flatnonzero(np.append(key[1:] != key[:-1], True))
-    return np.diff(ends, prepend=-1)
+    key.sort()
+    ends = np.append(np.flatnonzero(key[1:] != key[:-1]), len(key) - 1)
+    ends[1:] -= ends[:-1].copy()
+    ends[0] += 1
+    return ends
 
 
 def classes_by_size(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[int]) -> IntArray:

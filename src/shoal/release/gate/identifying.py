@@ -118,10 +118,11 @@ def identifying(facts: ColumnFacts) -> str:
             return f"some of its values are or hold {seen[0].what}"
     if facts.kind in ("float", "decimal") and facts.whole:
         facts = replace(facts, kind="integer", values=[v.partition(".")[0] for v in facts.values])
-    finding = find_column(facts)
     if facts.kind in ("float", "decimal"):
-        named = finding.topic == "position" and places_share(facts, NAMED_PLACES) >= PLACED
-        return "its values are written like exact positions" if named or (opaque(facts.name) and exact_degrees(facts)) else ""
+        exact = opaque(facts.name) and exact_degrees(facts)
+        named = not exact and places_share(facts, NAMED_PLACES) >= PLACED and find_column(facts).topic == "position"
+        return "its values are written like exact positions" if named or exact else ""
+    finding = find_column(facts)
     if number and finding.topic == "key" and rounded(facts):
         return ""
     if finding.role is Role.DIRECT and not (number and finding.topic == "all_different"):
