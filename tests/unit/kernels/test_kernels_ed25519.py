@@ -50,7 +50,7 @@ def test_the_list_is_the_subgroup_of_order_eight() -> None:
 
 
 @pytest.mark.parametrize("sign", [0, 1 << 255])
-@pytest.mark.parametrize("y", [*sorted(SMALL_ORDER), PRIME, PRIME + 1, 2**255 - 1])
+@pytest.mark.parametrize("y", [*sorted(SMALL_ORDER), 0, 1, PRIME - 1, PRIME, PRIME + 1, 2**255 - 1])
 def test_weak_keys_are_refused(y: int, sign: int) -> None:
     assert is_weak((y | sign).to_bytes(32, "little"))
 

@@ -387,3 +387,13 @@ def test_the_best_record_of_a_registry_states_the_people(tmp_path: Path) -> None
         file.write_text(json.dumps({**good, **wrong}))
         with pytest.raises(PolicyError, match="states no number of people"):
             count_facts._people_stated(file, "found.json")
+
+
+def test_unique_people_are_of_the_stated_population(monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.prediction.population import uniques
+
+    seen = []
+    monkeypatch.setattr(uniques, "unique_share", lambda *given: seen.append(given) or 0.25)
+    asked = req.PopulationUniqueness(0.1, 10**6)
+    assert count_facts.estimates([asked], facts()) == {asked.place: 0.25}
+    assert seen == [({3: 10}, 10**6, asked.method)]

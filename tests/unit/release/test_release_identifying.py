@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -160,3 +161,38 @@ def test_labels_of_a_statistics_file_count(tmp_path: Path, name: str, label: str
             shoal.anonymize(tmp_path / "in.sav", policy)
     else:
         assert shoal.anonymize(tmp_path / "in.sav", policy).k >= 5
+
+
+def test_each_way_to_state_that_a_column_names_nobody():
+    """A reason under either line of ``allow``, or the list of the preset."""
+    made, policy = table("row", BLOCKED["row"][0]), shoal.Policy.of(asked("row"))
+    with pytest.raises(RoleError, match="numbers the rows"):
+        check_identifying(shoal.open(made), policy)
+    check_identifying(shoal.open(made), replace(policy, identifying={"row": "why"}))
+    check_identifying(shoal.open(made), replace(policy, none_of_the_eighteen={"row": "why"}))
+    check_identifying(shoal.open(made), policy, judged=["row"])
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ([3 * i for i in range(N)], False),
+        (list(range(7, N + 7)), True),
+        ([*range(7, N + 6), N + 7], False),  # one number is left out
+        ([17 * i * i - 40 for i in range(N)], False),
+    ],
+)
+def test_numbers_that_all_differ_are_let_through_unless_they_number_the_rows(values, named):
+    made, policy = table("z", values), shoal.Policy.of(asked("z"))
+    if named:
+        with pytest.raises(RoleError, match="numbers the rows"):
+            check_identifying(shoal.open(made), policy)
+    else:
+        check_identifying(shoal.open(made), policy)
+
+
+@pytest.mark.parametrize("cell", ["mail to ann.smith@example.org", "078-05-1120", "NL91ABNA0417164300"])
+def test_a_single_cell_that_names_somebody_by_its_form_is_enough(cell):
+    made = table("z", [*(["fine", "better", "worse"] * (N // 3))[:-1], cell])
+    with pytest.raises(RoleError, match="some of its values are or hold"):
+        check_identifying(shoal.open(made), shoal.Policy.of(asked("z")))

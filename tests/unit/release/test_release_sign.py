@@ -126,7 +126,9 @@ def test_a_fingerprint_has_32_digits_and_once_had_16():
     assert (sign.FINGERPRINT_DIGITS, sign.SHORT_DIGITS) == (32, 16)
 
 
-@pytest.mark.parametrize(("mode", "good"), [(0o600, True), (0o400, True), (0o640, False), (0o604, False), (0o610, False)])
+@pytest.mark.parametrize(
+    ("mode", "good"), [(0o600, True), (0o400, True), (0o640, False), (0o604, False), (0o610, False), (0o601, False)]
+)
 def test_a_key_file_that_others_may_read_is_refused(tmp_path, mode, good):
     file = tmp_path / "k"
     file.write_bytes(base64.b64encode(RAW))
