@@ -207,6 +207,7 @@ def _mark_columns(
     event = _event_time(made) if unit is not None else None
     alike = _like_the_key(made, unit)
     surnames = _beside_given_names(made)
+    others = _of_the_key(made)
     weight = next((facts.name for facts, decision, _ in made if decision.topic == "survey_weight"), None)
     out = []
     for facts, _, finding in made:
@@ -226,6 +227,10 @@ def _mark_columns(
         elif facts.name in surnames:
             why = "it holds single words in capitals beside names of people: the other part of the names"
             finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.6, topic="person_name", hipaa=1)
+            finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
+        elif facts.name in others:
+            why = "nearly all its values stand in a column that names people: it names another of them"
+            finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.6, topic="person_number", hipaa=18)
             finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
         elif facts.name == event:
             why = "people have several rows, and it shows when: others may know it"
@@ -249,6 +254,29 @@ def _like_the_key(made: list[tuple[ColumnFacts, Decision, ColumnFinding]], unit:
         and decision.role is not Role.DIRECT
         and np.sort(facts.counts).tobytes() in times
     )
+
+
+LEAST_NAMED, INSIDE, LEAST_SIGNS = 3, 0.9, 4
+"""Values, their share and their signs from which values that all stand among the names or numbers of people are theirs too."""
+
+
+def _of_the_key(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> frozenset[str]:
+    """Columns that name other people of the table: a superior, a parent, somebody who brought them in."""
+    keys = [set(f.values) for f, d, _ in made if d.role is Role.DIRECT and d.topic in (*UNITS, "person_name", "all_different")]
+    return frozenset(
+        facts.name
+        for facts, decision, _ in made
+        if decision.role in (Role.QUASI, Role.UNDECIDED, Role.INSENSITIVE)
+        and facts.kind == "text"
+        and facts.distinct >= LEAST_NAMED
+        and any(_inside(facts, key) for key in keys)
+    )
+
+
+def _inside(facts: ColumnFacts, key: set[str]) -> bool:
+    """Whether most values are long enough and stand among the values of a key, of which there are more."""
+    long = sum(len(v) >= LEAST_SIGNS and v in key for v in facts.values)
+    return facts.distinct < len(key) and long >= INSIDE * facts.distinct
 
 
 _ONE_WORD = re.compile(r"[^\W\d_]{2,}(?:[ '’-][^\W\d_]{2,}){0,2}")

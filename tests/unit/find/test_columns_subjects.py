@@ -127,3 +127,26 @@ def test_a_column_that_is_mostly_empty_names_no_people_with_several_rows(empty: 
     given = [f"P{10_000 + n % 40}" for n in range(60)]
     seen = shoal.inspect({"patient_id": [*given, *[None] * empty], "age": [R.randint(20, 60) for _ in range(60 + empty)]})
     assert (seen.columns[0].role, seen.columns[0].mark) == (Role.DIRECT, mark)
+
+
+def test_short_codes_that_most_rows_have_of_their_own_are_identifiers_and_so_is_the_one_of_the_head() -> None:
+    codes = R.sample([f"{a}{b}-{n}" for a in "AB" for b in "CDE" for n in range(10, 60)], 30)
+    table = {"zqcode": codes, "zqhead": [codes[n % 4] for n in range(30)]}
+    assert [c.role for c in shoal.inspect(table).columns] == [Role.DIRECT, Role.DIRECT]
+    few = {"zqcode": [codes[n // 2] for n in range(30)]}  # nobody has a code of their own
+    assert shoal.inspect(few).columns[0].role is not Role.DIRECT
+    half = {"zqcode": [*codes[:15], *[codes[15 + n // 3] for n in range(15)]]}  # exactly half of the rows
+    assert shoal.inspect(half).columns[0].role is Role.DIRECT
+    less = {"zqcode": [*codes[:14], *[codes[15 + n // 4] for n in range(16)]]}
+    assert shoal.inspect(less).columns[0].role is Role.QUASI
+
+
+def test_a_column_that_names_other_people_of_the_table_is_an_identifier() -> None:
+    people = [f"{given} {family}" for given in ("Anna", "Bernd", "Clara", "David") for family in ("Meyer", "Huber", "Wagner")]
+    table = {
+        "name": people,
+        "zq": [R.choice(people[:3]) for _ in people],
+        "city": [R.choice(("Ulm", "Bonn", "Kiel")) for _ in people],
+    }
+    assert [c.role.value for c in shoal.inspect(table).columns][:2] == ["direct", "direct"]
+    assert shoal.inspect(table).columns[2].role is Role.QUASI

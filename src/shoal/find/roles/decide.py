@@ -25,6 +25,7 @@ from shoal.find.roles.keys import (
     in_unknown_script,
     own_words,
     repeated_numbers,
+    short_codes,
 )
 from shoal.find.topics import BY_KEY, expanded
 from shoal.find.vocabulary import word_set
@@ -94,6 +95,8 @@ RULES: tuple[tuple[Callable[[ColumnView], Decision | None], EvidenceKind], ...] 
 
 FEWEST_CODES = 12
 """Different values up to which numbers without a name are codes, also those with fractions."""
+OWN_CODES = 0.5
+"""Share of the rows that are the only ones with their code from which codes may number people."""
 FEW_FOUND = 0.05
 """Share of the rows that a column may find by itself before it is taken for known under any name."""
 
@@ -127,9 +130,13 @@ def _by_count(view: ColumnView, decision: Decision) -> Decision:
         return decision  # it may name people
     percent = f"{100 * facts.singled_out:.0f} % of the rows are the only ones with their value"
     own = facts.distinct == facts.filled and facts.whole and not below_zero(facts) and not view.several
+    coded = facts.kind == "text" and facts.singled_out >= OWN_CODES and short_codes(facts)
     if decision.role is Role.UNDECIDED and own:
         why = "every row has its own whole number, and nothing says that it is an amount"
         made = Decision(Role.DIRECT, why, 0.6, "all_different", 18, Scale.ID)
+    elif decision.role is Role.UNDECIDED and coded:
+        why = "codes of letters and digits, most of them in one row only: they may number people"
+        made = Decision(Role.DIRECT, why, 0.5, "all_different", 18, Scale.ID)
     else:
         made = Decision(
             Role.QUASI, f"{percent}: whoever knows it finds them", 0.5, decision.topic, decision.hipaa, decision.scale

@@ -119,6 +119,19 @@ def in_a_block(facts: ColumnFacts) -> bool:
     return low >= BLOCK_FROM and high < 2 * low and high - low < BLOCK_WIDTH * facts.distinct
 
 
+def short_codes(facts: ColumnFacts) -> bool:
+    """Whether nearly all values have letters and digits at the same places (AA-20), and no space.
+
+    >>> import numpy as np
+    >>> def column(*texts): return ColumnFacts("x", "text", texts, np.ones(len(texts), dtype=np.int64), len(texts))
+    >>> short_codes(column("AA-20", "AA-35", "BC-07")), short_codes(column("11 a", "12 b")), short_codes(column("ab", "cd"))
+    (True, False, False)
+    """
+    looked = spread(facts.values, 500)
+    mixed = sum(any(map(str.isdigit, v)) and any(map(str.isalpha, v)) and " " not in v for v in looked)
+    return facts.numbers is None and mixed >= SAME * len(looked) and one_shape(facts)
+
+
 LEAST_DIGITS, OFTEN = 4, 2
 """Digits of the shortest number that may be given to people, and rows per number from which they have several rows."""
 
