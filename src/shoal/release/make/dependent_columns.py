@@ -65,15 +65,10 @@ Dependence = tuple[str, tuple[str, ...], bool]
 def _dependences(prepared: Prepared, kept: list[str]) -> Iterator[Dependence]:
     import pyarrow as pa
 
-    batches, rows = [], 0
-    for batch in prepared.table.scan([*prepared.quasi, *kept]):
-        batches.append(batch)
-        rows += batch.num_rows
-        if rows >= READ:
-            break
-    if rows < LEAST_ROWS:
+    names = [*prepared.quasi, *kept]
+    table = pa.table(dict(zip(names, prepared.table.first_rows(names, READ), strict=True)))
+    if table.num_rows < LEAST_ROWS:
         return
-    table = pa.Table.from_batches(batches)
     some, kinds = SomeRows(table), {n: prepared.schema[n].kind for n in table.column_names}
     ordered = {n: kinds[n] in (*NUMBERS, *MOMENTS) for n in kinds}
     for x, y in itertools.product(prepared.quasi, kept):
