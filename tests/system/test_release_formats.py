@@ -49,7 +49,7 @@ def tricky_table(seed, n=180):
             "whole": pa.array(rng.choice([0, 7, 2**40, -(2**33)], n)),
             "day": pa.array([datetime.date(1899, 12, 31 - int(d)) for d in rng.integers(0, 2, n)]),
             "flag": rng.choice([True, False], n),
-            "ill": [some[v] for v in rng.integers(0, 9, n)],
+            "ill": [f"{some[v]}{v}" for v in rng.integers(0, 9, n)],  # spellings of one value would be one for diversity
         }
     )
 

@@ -19,9 +19,10 @@ import numpy.typing as npt
 
 from shoal.attacks.joint import MOST_VALUES
 from shoal.find.dependencies import LEAST_ROWS, MOST_PAIRS, SomeRows, follows
+from shoal.kernels.arrow import as_doubles, is_missing, to_numpy
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.roles import MOMENTS, NUMBERS
-from shoal.release.make.value_links import MOST_PAIRED, numbers_of, pairs, true_name
+from shoal.release.make.value_links import MOST_PAIRED, pairs, true_name
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.recount import number_groups, whole_codes
@@ -66,7 +67,7 @@ def _dependences(prepared: Prepared, kept: list[str]) -> Iterator[Dependence]:
     import pyarrow as pa
 
     names = [*prepared.quasi, *kept]
-    table = pa.table(dict(zip(names, prepared.table.first_rows(names, READ), strict=True)))
+    table = pa.Table.from_arrays(prepared.table.first_rows(names, READ), names=names)
     if table.num_rows < LEAST_ROWS:
         return
     some, kinds = SomeRows(table), {n: prepared.schema[n].kind for n in table.column_names}
@@ -88,11 +89,16 @@ def _dependences(prepared: Prepared, kept: list[str]) -> Iterator[Dependence]:
 
 
 def _numbers(values: Any) -> npt.NDArray[np.float64]:
-    """Numbers and days; what has none is missing."""
+    """Numbers, and moments as days; what has none is missing."""
     import pyarrow as pa
 
-    numbers = numbers_of(pa.chunked_array([values]))
-    return np.full(len(values), np.nan) if numbers is None else numbers
+    if pa.types.is_date(values.type):
+        values = values.cast(pa.date32()).cast(pa.int32())
+    elif pa.types.is_timestamp(values.type):
+        return _numbers(values.cast(pa.timestamp("us"), safe=False).cast(pa.int64())) / 86_400e6
+    elif not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_decimal(values.type)):
+        return np.full(len(values), np.nan)
+    return np.where(is_missing(values), np.nan, to_numpy(as_doubles(values)))
 
 
 def _comes_out(known: npt.NDArray[np.float64], total: npt.NDArray[np.float64]) -> bool:
