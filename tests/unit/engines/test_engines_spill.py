@@ -145,9 +145,11 @@ def test_ranks_are_swapped_as_the_plain_definition_says(n, window):
     assert swap_ranks(n, window, draws).tolist() == partner
 
 
+@pytest.mark.parametrize("long_rows", [1, spill.LONG_ROWS])
 @pytest.mark.parametrize("held", [1, 400, 1 << 30])
-def test_equal_rows_stand_apart_in_the_same_order_on_disk_and_in_memory(tmp_path, held):
-    """Issue 36.9: equal rows stood in one block. Sorted on disk or in memory, from any order: the same places."""
+def test_equal_rows_stand_apart_in_the_same_order_on_disk_and_in_memory(tmp_path, monkeypatch, held, long_rows):
+    """Issue 36.9: equal rows stood in one block. Sorted on disk or in memory, from any order, many or few: the same places."""
+    monkeypatch.setattr(spill, "LONG_ROWS", long_rows)
     values = np.repeat(np.arange(6), [1, 2, 50, 300, 7, 40])
     hashes = row_hashes([pa.array(values)], len(values), 5)
     expected = values[shuffled_order(hashes)]

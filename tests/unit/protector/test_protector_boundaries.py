@@ -11,7 +11,7 @@ from protector_support import House
 from shoal.errors import AccessError, DataError, UsageError
 from shoal.protector import Holder, Limit, Renewal, care
 from shoal.protector.crypto import base32
-from shoal.protector.crypto.ciphers import FormatPreserving, require_version
+from shoal.protector.crypto.ciphers import FormatPreserving, Reversible, require_version
 from shoal.protector.crypto.master_keys import KeyRefusedError, check_strength
 from shoal.protector.crypto.primitives import Secret
 from shoal.protector.log import audit, checkpoints
@@ -670,3 +670,9 @@ def test_halves_of_a_code_are_told_apart_where_one_ends(sqlite_house: House) -> 
         codes = [[accounts.PREFIX + base32.encode(half) for half in halves] for halves in split]
         digests = {accounts._digest(tx, given) for given in (*codes, codes[0][::-1], [c.upper() + " " for c in codes[0]])}
         assert len(digests) == 2
+
+
+def test_pseudonyms_of_identities_of_usual_length_have_one_length() -> None:
+    box = Reversible(Secret(bytes(range(32))), b"domain")
+    lengths = [len(sealed) - 16 for sealed in box.encode(b"", [b"x" * n for n in (1, 29, 30, 31, 61, 62, 63)])]
+    assert lengths == [32, 32, 32, 64, 64, 64, 128]
