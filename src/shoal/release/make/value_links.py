@@ -43,7 +43,6 @@ from shoal.release.proof.read import batches, header, logical
 from shoal.release.proof.recount import FileColumns, number_groups, whole_codes
 from shoal.steps import Drop, Keep
 from shoal.steps.expression import ExpressionStep
-from shoal.techniques.identity.date_shift import DateShift
 
 MOST_COUNTED = 20_000_000
 """Published records up to which columns that are published by a fixed rule are looked at."""
@@ -171,6 +170,10 @@ def linked_dates(prepared: Prepared, decision: Decision, data: Path) -> list[Att
     limit = default_limit(prepared.policy.smallest_class)
     out = []
     for step in decision.plan.steps:
+        if step.kind != "date_shift":
+            continue
+        from shoal.techniques.identity.date_shift import DateShift  # all techniques come with it, and few plans use one
+
         if not isinstance(step, DateShift) or step.unit not in shown or step.column not in shown:
             continue
         if decision.released.n_records > MOST_PAIRED:

@@ -30,7 +30,6 @@ from shoal.release.plan.column_steps import check_coarse, safe_harbor_steps
 from shoal.release.plan.given_plan import given_plan, probabilistic
 from shoal.release.plan.loss_limits import OFFER_CELLS, OFFER_CLASSES, check_loss, too_little, with_offers
 from shoal.release.plan.methods import CELLS, NARROW, local_recoding, local_unfit, one_level, resisting, with_notes
-from shoal.release.plan.objective import ranked, stated
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.policy import Policy
@@ -160,6 +159,8 @@ def _chosen(
     """The plan that loses least or, if the policy states one, serves the objective best; as :func:`_finding_few`."""
     if not prepared.policy.objective:
         return _finding_few(prepared, progress, _telling(prepared, plans), local)
+    from shoal.release.plan.objective import ranked, stated  # models and tables of counts, for few policies
+
     serving = [*plans, *(_serving(prepared, progress) if local else ())]
     tried, wrong = ranked(prepared, _telling(prepared, sorted(serving, key=lambda pair: round(pair[1].loss, 12))))
     best, decision, missed = _finding_few(prepared, progress, tried, {})
