@@ -104,14 +104,14 @@ def anonymize(
     started = time.perf_counter()
     if is_linked(policy):
         raise UsageError("this policy names several tables.", hint="Use shoal.anonymize_tables(policy).")
-    asked, report = policy_of(policy, options).seeded(), progress or silent
+    chosen, report = policy_of(policy, options).seeded(), progress or silent
     table, types = _frame(table)
-    source, left = opened(table, read=asked.read), None
+    source, left = opened(table, read=chosen.read), None
     if source.only_aggregates:
         raise refused("a release is made of rows of the table", hint="shoal check and shoal measure read aggregates only.")
     held = source.hold(write=to_table is not None)
     if exclude is not None:
-        unit = asked.unit if asked.events is None else asked.events.unit
+        unit = chosen.unit if chosen.events is None else chosen.events.unit
         left = leave_out(source, exclude, exclude_by or unit)
         source = left.table
     if replace and to_table is None:
@@ -119,12 +119,12 @@ def anonymize(
     passing = f"{''.join(str(to_table).rpartition('.')[:2])}shoal_{secrets.token_hex(8)}" if replace else to_table
     earlier = tuple(Path(p) for p in previous)
     output = Output(key_file, format, earlier, passing, left, held, accepted or {}, str(to_table) if replace else "")
-    if asked.events is not None:
+    if chosen.events is not None:
         from shoal.release.events.release import decide_events  # as much again to load, for event tables only
 
-        return decide_events(source, asked, output, plan=_event_plan(plan), progress=report)
+        return decide_events(source, chosen, output, plan=_event_plan(plan), progress=report)
     source.check_written("a release of this table", RELEASED, RELEASED_AT_MOST)
-    prepared = prepare(source, asked, progress=report, begin_coarser=plan is None and not previous)
+    prepared = prepare(source, chosen, progress=report, begin_coarser=plan is None and not previous)
     decision = decide(prepared, given=_plan(plan), progress=report, later=bool(previous))
     return Release(prepared, decision, output, started, types)
 

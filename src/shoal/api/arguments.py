@@ -130,10 +130,10 @@ def quasi_of(quasi: Any, qi: Any) -> Any:
 def opened(table: Source, *, read: Mapping[str, Any] | None = None) -> Table:
     """The table, opened where it is not yet; ``read``: how a policy reads it."""
     given = table if isinstance(table, Table) else open_source(table, **(read or {}))
-    for option, asked in (read or {}).items():
-        if option in given.source and given.source[option] != asked and option != "null":
+    for option, value in (read or {}).items():
+        if option in given.source and given.source[option] != value and option != "null":
             raise PolicyError(
-                f"the policy reads the file with {option}={asked}, but it was opened with {option}={given.source[option]}.",
+                f"the policy reads the file with {option}={value}, but it was opened with {option}={given.source[option]}.",
                 hint="Open it as the policy says, or change 'read' in the policy.",
             )
     return given
@@ -155,8 +155,8 @@ def policy_of(policy: Policy | Mapping[str, Any] | str | Path | None, options: P
     seed = plain.pop("seed", None)
     if plain:
         raise PolicyError(f"a policy and '{next(iter(plain))}' were given together.", hint="Say it in the policy.")
-    asked = Policy.of(policy)
-    return asked if seed is None else asked.edited("seed", seed)
+    read = Policy.of(policy)
+    return read if seed is None else read.edited("seed", seed)
 
 
 def missing_rule(missing: str | MissingPolicy) -> MissingPolicy:

@@ -58,8 +58,8 @@ def attack_table(
     """
     three = [opened(t) for t in (table, original, control)]
     shared = [n for n in three[0].schema.names if n != leave_out and all(n in t.schema for t in three[1:])]
-    asked = names(secrets)
-    for name in asked:
+    secret_columns = names(secrets)
+    for name in secret_columns:
         for t in three:
             t.schema.require(name, what="secret")
     if not shared:
@@ -83,7 +83,7 @@ def attack_table(
             hint="Name people that the table was not made from.",
         )
     few = [drawn(r, MOST_PEOPLE, rng) for r in (inside, outside)]
-    secret = [shared.index(s) for s in asked] or list(range(len(shared)))[:MOST_SECRETS]
+    secret = [shared.index(s) for s in secret_columns] or list(range(len(shared)))[:MOST_SECRETS]
     results: list[AttackResult | None] = [
         continuous.singling_out(pool, inside, outside, tries=TRIES, rng=rng),
         continuous.linkability(pool, *few),
@@ -104,12 +104,12 @@ def attack_numbers(
     ``key`` names the same person in both tables. Without ``numbers`` the columns are those that hold numbers in both, at least
     :data:`CONTINUOUS` different ones. Records without one of them are left out; of large tables 10,000 are drawn.
     """
-    made, people = opened(table), opened(original)
+    published, people = opened(table), opened(original)
     for name in (key, *names(numbers)):
-        for t in (made, people):
+        for t in (published, people):
             t.schema.require(name, what="key" if name == key else "number")
-    shared = names(numbers) or [n for n in people.schema.names if n in made.schema and n != key]
-    before, after = read_columns(people, shared), read_columns(made, shared)
+    shared = names(numbers) or [n for n in people.schema.names if n in published.schema and n != key]
+    before, after = read_columns(people, shared), read_columns(published, shared)
     use = [n for n in shared if before[n].numbers is not None and after[n].numbers is not None]
     if numbers is not None and len(use) < len(shared):
         lacking = next(n for n in shared if n not in use)
@@ -118,7 +118,7 @@ def attack_numbers(
         use = [n for n in use if len(before[n].texts) >= CONTINUOUS]
     if not use:
         raise DataError("the tables share no column of numbers.", hint="Name the columns: --numbers a,b.")
-    here, there = matched_rows(people, made, key)
+    here, there = matched_rows(people, published, key)
     x, y = (np.stack([_numbers(side[n])[rows] for n in use], axis=1) for side, rows in ((before, here), (after, there)))
     whole = np.isfinite(x).all(axis=1) & np.isfinite(y).all(axis=1)
     x, y, here = x[whole], y[whole], here[whole]
@@ -140,7 +140,7 @@ def attack_numbers(
     )
     few, rows, ratios = continuous.unusual_linkage(x, y, rng)
     listed = listed_people([int(here[i]) for i in rows], ratios, [kept] * len(rows))
-    return made.name, tuple(replace(r, worst=about) for r in (*results, few)), listed
+    return published.name, tuple(replace(r, worst=about) for r in (*results, few)), listed
 
 
 def _numbers(column: Coded) -> FloatArray:
@@ -313,8 +313,8 @@ def _of_people(
         results += ([] if shared is None else [shared.all_columns(k)]) + ([shared.hunted(k)] if shared and hunt else [])
     for earlier, old, theirs in before:
         kept = replace(known, sensitive={c: known.sensitive[c] for c in _retained_columns(claims) if c in sensitive})
-        asked = [*claims.asked, *(theirs.asked if isinstance(theirs, Certificate) else ())]
-        attacks = _by_cells(kept, old, people, (), asked)
+        requirements = [*claims.asked, *(theirs.asked if isinstance(theirs, Certificate) else ())]
+        attacks = _by_cells(kept, old, people, (), requirements)
         if isinstance(theirs, Certificate):
             attacks += [
                 _join(published, claims, earlier, theirs),

@@ -145,11 +145,11 @@ def hunt(columns: Sequence[str], rate_of: Callable[[Sequence[str]], float], peop
     rate = rates.get(best, 0.0)
     low, high = wilson(rate * people, people)
     won = rate > limit
-    words = f"Anyone who knows {_name_columns(best)} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
+    sentence = f"Anyone who knows {_name_columns(best)} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
     fewer = "Nobody does" if len(best) <= MOST_KNOWN + 1 else "None of the attackers tried does"
     end = f"; the release claims at most {limit:.1%}. {fewer} with fewer columns." if won else "."
     verdict: Verdict = "broken" if won else "holds"
-    return AttackResult("hunt", HUNT, rate, low, high, limit, f"{len(rates):,} attackers tried", verdict, words + end)
+    return AttackResult("hunt", HUNT, rate, low, high, limit, f"{len(rates):,} attackers tried", verdict, sentence + end)
 
 
 def _wider(names: Sequence[str], size: int, rates: Mapping[tuple[str, ...], float]) -> list[tuple[str, ...]]:

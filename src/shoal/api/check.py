@@ -43,7 +43,7 @@ def check(
     >>> check(people, quasi=["age"], sensitive=["ill"], k=2).met, check(people, quasi=["age"], sensitive=["ill"], k=3).met
     (True, False)
     """
-    asked = policy_of(policy, options)
-    if asked.events is not None:
-        return check_events(opened(table, read=asked.read), asked, progress=progress)
-    return judge_table(opened(table, read=asked.read), asked, progress=progress)
+    chosen = policy_of(policy, options)
+    if chosen.events is not None:
+        return check_events(opened(table, read=chosen.read), chosen, progress=progress)
+    return judge_table(opened(table, read=chosen.read), chosen, progress=progress)

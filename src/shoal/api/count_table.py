@@ -63,7 +63,7 @@ def count_table(
     counts = source.count(names, unit=unit)
     crossed = cross(counts, threshold=threshold, public=public)
     way = cast("Literal['suppress', 'round']", method)
-    made = CountTable(crossed, protect_table(crossed.counts, threshold=threshold, method=way, base=base, zeros=zeros))
+    protected = CountTable(crossed, protect_table(crossed.counts, threshold=threshold, method=way, base=base, zeros=zeros))
     for earlier in previous:
-        made.compare_with(earlier)
-    return made
+        protected.compare_with(earlier)
+    return protected

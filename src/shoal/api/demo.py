@@ -131,15 +131,15 @@ def _release(table: Any, work: Path) -> dict[str, Any]:
     import shoal
     from shoal.release.verification import verify
 
-    made = shoal.anonymize(table, work / "policy.yml")
-    made.write(work / "release")
-    certificate = made.to_json()
+    release = shoal.anonymize(table, work / "policy.yml")
+    release.write(work / "release")
+    certificate = release.to_json()
     with (work / "release" / "data.csv").open(encoding="utf-8", newline="") as lines:
         first = next(csv.DictReader(lines))
     return {
         **certificate,
         "verified": bool(certificate["verified"]) and verify(work / "release").ok,
-        "proven": made.certificate.utility.proven,
+        "proven": release.certificate.utility.proven,
         "example": {name: first[name] for name in QUASI},
     }
 

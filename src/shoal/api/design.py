@@ -121,10 +121,10 @@ def questionnaire(path: str | Path | None = None, **options: Unpack[Questionnair
     registry = _named_registry(Path(path)) or "" if registry is None else registry
     resolve = resolver(registry, trust=names_of(options.get("trust")))
     respondents, target = options.get("respondents"), options.get("target")
-    asked = read_questionnaire(path, resolve=resolve, population=people, respondents=respondents, target=target)
+    questions = read_questionnaire(path, resolve=resolve, population=people, respondents=respondents, target=target)
     for name in names_of(options.get("sensitive")):
-        asked.mark(name, "sensitive")
-    return asked if pilot is None else with_pilot(asked, pilot, unit=unit, count=counts)
+        questions.mark(name, "sensitive")
+    return questions if pilot is None else with_pilot(questions, pilot, unit=unit, count=counts)
 
 
 def _of_pilot(people: int | str | None, options: QuestionnaireOptions) -> Questionnaire:

@@ -71,14 +71,14 @@ class EventMeasurement(EventsMeasured):
 
         The records asked about must have been measured (``known_records``).
         """
-        asked = event_requirements(require)
-        most, longest = most_known(asked), max(k.records for k in self.curve)
+        requirements = event_requirements(require)
+        most, longest = most_known(requirements), max(k.records for k in self.curve)
         if len(self.shared) < min(most, self.longest) or longest < min(most, self.longest):
             raise UsageError(
                 f"{most} known records are asked about, but not all of 1 to {most} were measured.",
                 hint=f"Measure with known_records=range(1, {most + 1}) (--known 1-{most}).",
             )
-        return check_events(self, asked)
+        return check_events(self, requirements)
 
 
 def measure_events(
@@ -144,9 +144,9 @@ def measure_events(
     if not 1 <= len(grains) <= MOST_GRAINS:
         raise UsageError(f"{len(grains)} granularities are asked for.", hint=f"At least 1 and at most {MOST_GRAINS}.")
     traces = read.traces(*grains[0], trees)
-    asked, note = _asked_records(known_records, traces)
+    sizes, note = _asked_records(known_records, traces)
     rng = np.random.default_rng(seed)
-    unicity_curve = unicity(traces, asked, seed=seed)
+    unicity_curve = unicity(traces, sizes, seed=seed)
     people, points, longest = traces.n_people, traces.n_points, int(traces.lengths.max())
     grid = [Grain(*_grain_words(grains[0], time, places), points, unicity_curve.curve)]
     del traces
@@ -154,7 +154,7 @@ def measure_events(
         if progress is not None:
             progress(0.5 + 0.5 * at / len(grains), "counting known records")
         one = read.traces(*grain, trees)
-        curve = tuple(known(one, s, rng) for s in asked if s <= int(one.lengths.max()))
+        curve = tuple(known(one, s, rng) for s in sizes if s <= int(one.lengths.max()))
         grid.append(Grain(*_grain_words(grain, time, places), one.n_points, curve))
         del one
     shared = shared_sets(unicity_curve.curve)
@@ -205,9 +205,9 @@ def _asked_records(given: Sequence[int] | None, traces: Traces) -> tuple[tuple[i
             raise UsageError("numbers of known records are whole and at least 1.", hint="For example 1,2,3,4.")
         return tuple(given), ()
     longest = int(traces.lengths.max())
-    asked = tuple(s for s in USUAL if s <= longest)
+    usual = tuple(s for s in USUAL if s <= longest)
     note = f"Nobody has more than {longest} distinct {'record' if longest == 1 else 'records'}."
-    return asked, (note,) if len(asked) < len(USUAL) else ()
+    return usual, (note,) if len(usual) < len(USUAL) else ()
 
 
 def _hierarchy(name: str, given: Any, values: Mapping[str, pa.Array]) -> Hierarchy:
@@ -216,5 +216,5 @@ def _hierarchy(name: str, given: Any, values: Mapping[str, pa.Array]) -> Hierarc
     if name not in values:
         raise UsageError(f"a hierarchy is given for '{name}', which is not a place.", hint="Name it with --place.")
     rule = read_arx(given, name) if isinstance(given, str | Path) else given
-    made: Hierarchy = rule.over(name, canonical_text(values[name]).to_pylist())
-    return made
+    tree: Hierarchy = rule.over(name, canonical_text(values[name]).to_pylist())
+    return tree

@@ -111,16 +111,16 @@ def hierarchy(
     there = values.is_valid().to_numpy(zero_copy_only=False)
     values, counts = values.drop_null(), counts[there]
     if rule is None:
-        made = guessed_rule(source.schema[column], values, counts, k=k)
+        guessed = guessed_rule(source.schema[column], values, counts, k=k)
     else:
-        made = from_policy(rule).fit(column, values, counts)
-    rows = getattr(made, "rows", None)
+        guessed = from_policy(rule).fit(column, values, counts)
+    rows = getattr(guessed, "rows", None)
     texts = [str(t) for t in canonical_text(values).to_pylist()]
     findings = () if rows is None else tuple(f.message for f in lint(rows, values=texts, counts=counts))
-    levels = made.over(column, values, counts)
+    levels = guessed.over(column, values, counts)
     seen = dict(zip(texts, counts.tolist(), strict=True))
     records = tuple(int(seen.get(leaf, 0)) for leaf in levels.leaves)
-    return ColumnLevels(column, made, tuple(preview(levels, counts, k=k)), findings, levels, records, k)
+    return ColumnLevels(column, guessed, tuple(preview(levels, counts, k=k)), findings, levels, records, k)
 
 
 def _as_quasi(table: Table, column: str) -> Table:

@@ -445,13 +445,13 @@ def find_plans(
     Locked columns keep the level that the policy gives them.
     """
     policy = freed(prepared.policy, tuple(locked))
-    asked, most = max(policy.smallest_class, 2), prepared.base.n_members
-    sizes = [asked, *(k for k in SIZES if k != asked and k <= most)]
+    smallest_class, most = max(policy.smallest_class, 2), prepared.base.n_members
+    sizes = [smallest_class, *(k for k in SIZES if k != smallest_class and k <= most)]
     plans: list[NamedPlan] = []
     tried: list[tuple[int, float]] = []
     offers: tuple[Mapping[str, Any], ...] = ()
     problem, least = "", None
-    progress(0.0, f"searching for groups of {asked}")
+    progress(0.0, f"searching for groups of {smallest_class}")
     try:
         least = _least(prepared, policy)
     except ShoalError as error:
@@ -465,11 +465,11 @@ def find_plans(
             plans.append(replace(plan, smallest=near.at(plan.levels).k or k))
             tried += _beside(near, plans[-1])
         except ShoalError as error:
-            if k == asked and least is None:
+            if k == smallest_class and least is None:
                 problem = problem or error.message
         if best is not None:
-            best(Plans(asked, named(plans, asked), least, tuple(tried), offers, problem, prepared.guessed))
-    return Plans(asked, named(plans, asked), least, tuple(tried), offers, problem, prepared.guessed)
+            best(Plans(smallest_class, named(plans, smallest_class), least, tuple(tried), offers, problem, prepared.guessed))
+    return Plans(smallest_class, named(plans, smallest_class), least, tuple(tried), offers, problem, prepared.guessed)
 
 
 def _least(prepared: Prepared, policy: Policy) -> NamedPlan | None:

@@ -394,9 +394,9 @@ def inspect(
     if progress is not None:
         progress(0.5, f"judging {len(facts):,} columns")
     both = zip(facts, find_columns(facts), strict=True)
-    classed = [_with_class(made, identifier_class(one, made)) for one, made in both]
+    classed = [_with_class(finding, identifier_class(one, finding)) for one, finding in both]
     classed = by_numbers(source, records) if source.only_aggregates else classed
-    findings, compared = tuple(_as_said(made, source.schema) for made in classed), True
+    findings, compared = tuple(_as_said(finding, source.schema) for finding in classed), True
     if rows is not None:
         findings, compared = with_dependencies(findings, rows)
     together, k, unique, notes = _together(source, findings, whole)
@@ -444,10 +444,10 @@ def first_look(table: Table, progress: Progress | None = None) -> Inspection:
     """What each column is, as :func:`inspect` finds it; without what takes longest: sets that identify, HIPAA."""
     records, whole = _rows(table)
     if table.only_aggregates:
-        findings = tuple(_as_said(made, table.schema) for made in by_numbers(table, records))
+        findings = tuple(_as_said(finding, table.schema) for finding in by_numbers(table, records))
     else:
         facts, rows = table_facts(table, records, progress, whole)
-        findings, _ = with_dependencies(tuple(_as_said(made, table.schema) for made in find_columns(facts)), rows)
+        findings, _ = with_dependencies(tuple(_as_said(finding, table.schema) for finding in find_columns(facts)), rows)
     return Inspection(table.name, table.engine, records, findings, (), None, None, (), _reading(table))
 
 

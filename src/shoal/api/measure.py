@@ -298,14 +298,14 @@ def measure(
         return measure_events(table, time=time, place=place, **known)
     _no_event_options(time_widths, place_levels, known_records, require)
     source = opened(table)
-    asked, secret = _columns(source, quasi_of(quasi, qi), sensitive, unit, direct, insensitive)
+    columns, secret = _columns(source, quasi_of(quasi, qi), sensitive, unit, direct, insensitive)
     _check_named(source, secret, {"unit": unit, "weight": weight, "subpopulation": by}, order or {}, hierarchies or {})
     rule, person = missing_rule(missing), unit or source.schema.unit
     with source.one_state() as state:
-        classes = _count(source, asked, secret, by, counts, person, weight or source.schema.weight, memory_budget, progress)
+        classes = _count(source, columns, secret, by, counts, person, weight or source.schema.weight, memory_budget, progress)
         classes = in_written_order(in_spoken_order(in_order(classes, dict(order or {}))))
         who = class_members(source, classes, needed=classes.weights is not None or population is not None)
-        size, present = population_and_presence(population, classes, asked, person, rule, who)
+        size, present = population_and_presence(population, classes, columns, person, rule, who)
         return Measurement(
             classes,
             source.name,
@@ -315,13 +315,15 @@ def measure(
             sample_estimates(drop_missing(classes, who) if rule is MissingPolicy.DROP else classes, size)
             if present is None
             else None,
-            subpopulation_sizes(source, asked, by, person, rule, counts) if by else None,
+            subpopulation_sizes(source, columns, by, person, rule, counts) if by else None,
             {**_said_distances(source, secret, order or {}), **(distances or {})},
             {name: _hierarchy(name, given, classes) for name, given in (hierarchies or {}).items()},
             c,
             who,
             source=source if counts is None else None,  # a row is not a person: subsets come from the classes
-            repeating=None if person or counts else repeating_ids(source, {*asked, *secret, *names(direct), *names(insensitive)}),
+            repeating=None
+            if person or counts
+            else repeating_ids(source, {*columns, *secret, *names(direct), *names(insensitive)}),
             count=counts,
             state=state,
         )
@@ -387,26 +389,26 @@ def _columns(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Quasi-identifiers and sensitive columns, each known and in one role."""
     schema = table.schema
-    asked = schema.quasi if quasi is None else names(quasi)
+    chosen = schema.quasi if quasi is None else names(quasi)
     secret = schema.sensitive if sensitive is None else names(sensitive)
-    if not asked:
+    if not chosen:
         raise UsageError(
             f"no quasi-identifier of table '{table.name}' is known, and none is guessed.",
             hint="Name them: quasi=[…] or --quasi a,b. 'shoal inspect' suggests roles with a reason each.",
         )
-    for what, columns in (("quasi-identifier", asked), ("sensitive column", secret)):
+    for what, columns in (("quasi-identifier", chosen), ("sensitive column", secret)):
         for name in columns:
             schema.require(name, what=what)
         if len(set(columns)) != len(columns):
             raise RoleError(f"a {what} is named twice.", hint="Name each column once.")
-    both = [n for n in asked if n in secret]
+    both = [n for n in chosen if n in secret]
     if both:
         raise RoleError(f"column '{both[0]}' is both quasi-identifier and sensitive.", hint="Name it in one role only.")
     person = unit or schema.unit
-    if person in asked or person in secret:
+    if person in chosen or person in secret:
         raise RoleError(f"column '{person}' names people, so it cannot be measured as well.", hint="Leave it out of the others.")
-    _apart(table, asked, secret, direct, insensitive)
-    return asked, secret
+    _apart(table, chosen, secret, direct, insensitive)
+    return chosen, secret
 
 
 def _apart(
@@ -449,5 +451,5 @@ def _hierarchy(name: str, given: Hierarchy | Rule | str | Path, counts: ClassCou
 
         given = read_arx(given, name)
         given.check_one_root(name)
-    made: Hierarchy = given.over(name, texts)
-    return made
+    tree: Hierarchy = given.over(name, texts)
+    return tree

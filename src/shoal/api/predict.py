@@ -179,9 +179,9 @@ def _in_place(what: str, options: SingletonsOptions) -> Prediction:
     from shoal.registry.answer.query import Registry
 
     alone(options, "place", "uniform", "counts", "p", "sizes", "law", "best")
-    asked, size = needed(options, "attributes", hint="Such as age/5y,sex."), options["group_size"]
+    attributes, size = needed(options, "attributes", hint="Such as age/5y,sex."), options["group_size"]
     answer = Registry().query(
-        [asked] if isinstance(asked, str) else asked, str(needed(options, "place", hint="Such as Utrecht."))
+        [attributes] if isinstance(attributes, str) else attributes, str(needed(options, "place", hint="Such as Utrecht."))
     )
     if not answer.records:
         raise UsageError(
@@ -336,8 +336,8 @@ def ask_zipf(**options: Unpack[ZipfOptions]) -> Prediction:
     for word in ("unit", "time", "records_per_row"):
         if options.get(word) is not None:
             raise UsageError(f"{word} says something about a table only.", hint="Give table='FILE:column' as well.")
-    people, asked = needed(options, "people"), record_counts(options.get("records", 1))
-    records = asked[0]
+    people, record_numbers = needed(options, "people"), record_counts(options.get("records", 1))
+    records = record_numbers[0]
     k, counts = options.get("k", 2), options.get("counts")
     more: dict[str, Any] = {}
     data, beyond = None if counts is None else _visits(counts), 0
@@ -363,12 +363,12 @@ def ask_zipf(**options: Unpack[ZipfOptions]) -> Prediction:
         allowed = {name: prediction.pseudonym_life(one, people, limit, k=k) for name, one in _name_laws(laws).items()}
         more["records_allowed"] = allowed if len(laws) > 1 else allowed["law"]
     what = f"expected share of people in cells with fewer than {k}"
-    if len(asked) > 1 or len(laws) > 1:
-        more["shares"] = _shares(laws, people, asked, k)
+    if len(record_numbers) > 1 or len(laws) > 1:
+        more["shares"] = _shares(laws, people, record_numbers, k)
         what += f", {records:,} linked record{'s' if records > 1 else ''}"
         what += f", exponent {law.c:g}" if len(laws) > 1 else ""
     places = partial(chart_of, "places_by_rank", data, law, people, records, k)
-    return Prediction(what, answer, more, places, partial(_renewal_curve, laws, people, asked, k, limit))
+    return Prediction(what, answer, more, places, partial(_renewal_curve, laws, people, record_numbers, k, limit))
 
 
 def _name_laws(laws: Sequence[prediction.Zipf]) -> dict[str, prediction.Zipf]:

@@ -88,8 +88,8 @@ def count_table_classes(
 ) -> tuple[Table, ClassCounts]:
     """The opened table and the classes of its quasi-identifiers; people if a unit or a column of counts is named."""
     source = opened(table)
-    asked = _quasi_columns(source, columns)
-    if len(set(asked)) != len(asked):
+    chosen = _quasi_columns(source, columns)
+    if len(set(chosen)) != len(chosen):
         raise UsageError("a column is named twice.", hint="Name each column once.")
     person = unit or source.schema.unit
     if person is not None:
@@ -97,8 +97,8 @@ def count_table_classes(
     if count is not None:
         if person is not None:
             raise RoleError("counts cannot be used together with a unit.", hint="Name one of them.")
-        return source, count_people(source, asked, check_counts(source, count, asked))
-    counts = source.count(asked, unit=person)
+        return source, count_people(source, chosen, check_counts(source, count, chosen))
+    counts = source.count(chosen, unit=person)
     if not counts.adds_up:
         raise UsageError("people have rows in several classes.", hint="Give one row per person.")
     return source, counts
@@ -106,12 +106,12 @@ def count_table_classes(
 
 def _quasi_columns(source: Table, columns: Names | None) -> tuple[str, ...]:
     """The columns that are named, or the quasi-identifiers of the table."""
-    asked = names(columns) or source.schema.quasi
-    if not asked:
+    chosen = names(columns) or source.schema.quasi
+    if not chosen:
         raise UsageError("no column of the table is named.", hint="Name them: --quasi a,b.")
-    for name in asked:
+    for name in chosen:
         source.schema.require(name, what="quasi-identifier")
-    return asked
+    return chosen
 
 
 def ordered_codes(counts: ClassCounts) -> list[IntArray]:
@@ -333,17 +333,17 @@ def values_of(table: Source, columns: Sequence[str], count: str | None = None) -
     ({'a': 2, 'b': 2}, 3, {'observed': {'records': 3, 'combinations': 3, 'unique': 3, 'unique_share': 1.0}})
     """
     source = opened(table)
-    asked = _quasi_columns(source, columns)
-    sets = [*((c,) for c in asked), tuple(asked)]
+    chosen = _quasi_columns(source, columns)
+    sets = [*((c,) for c in chosen), tuple(chosen)]
     if count is None:
         *alone, together = source.count_many(sets)
     else:
-        check_counts(source, count, asked)
+        check_counts(source, count, chosen)
         *alone, together = [count_people(source, columns, count) for columns in sets]
     rows = together.n_records
     unique = int((together.sizes == 1).sum())
     seen = {"records": rows, "combinations": together.n_classes, "unique": unique, "unique_share": unique / rows}
-    return {c: counts.n_classes for c, counts in zip(asked, alone, strict=True)}, rows, {"observed": seen}
+    return {c: counts.n_classes for c, counts in zip(chosen, alone, strict=True)}, rows, {"observed": seen}
 
 
 POOR_FIT = 0.1
@@ -372,8 +372,8 @@ def ask_zipf_table(options: Mapping[str, Any]) -> Prediction:
     people = options.get("people") or places.people
     if people is None:
         raise UsageError("zipf needs people.", hint="Give people=…, or the column that names them: unit=….")
-    k, asked = options.get("k", 2), record_counts(options.get("records", 1))
-    records = asked[0]
+    k, record_numbers = options.get("k", 2), record_counts(options.get("records", 1))
+    records = record_numbers[0]
     per_row = options.get("records_per_row") or 1
     if per_row < 1:
         raise UsageError("a row holds at least one record.", hint="Two for a trip with its beginning and end.")
@@ -383,7 +383,7 @@ def ask_zipf_table(options: Mapping[str, Any]) -> Prediction:
     rng = np.random.default_rng(options.get("seed", 0))
     tested = _test_independence(places, rng)
     answer = _answer(law, fitted, tested, people, records * per_row, k)
-    rows = _shares(law, seen if law.d == fitted.places else None, places, people, per_row, k, rng, record_steps(asked))
+    rows = _shares(law, seen if law.d == fitted.places else None, places, people, per_row, k, rng, record_steps(record_numbers))
     more: dict[str, Any] = {
         "fit": {"exponent": fitted.c, "places": fitted.places, "r2": fitted.r2, "ks": fitted.ks, "method": fitted.method},
         **zipf_thresholds(law, people, records * per_row, k),

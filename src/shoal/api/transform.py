@@ -110,7 +110,7 @@ def _step(table: Table, entry: object, folder: Path, before: Sequence[Step], *, 
         raise PolicyError("each step names a column and one technique.", hint="For example: {column: pay, round: {base: 100}}")
     column = str(entry["column"])
     table.schema.require(column, what="column of a step")
-    kind, words = next((str(k), _words(v, str(k))) for k, v in entry.items() if k != "column")
+    kind, options = next((str(k), _words(v, str(k))) for k, v in entry.items() if k != "column")
     earlier = [s.kind for s in before if column in s.columns and s.kind not in _EXCHANGES]
     if earlier and kind in _BY_PEOPLE:
         raise PolicyError(
@@ -118,10 +118,10 @@ def _step(table: Table, entry: object, folder: Path, before: Sequence[Step], *, 
             hint=f"Put '{kind}' first; or take microaggregate, cut or clamp, which see what earlier steps made.",
         )
     try:
-        counts_later = (sampled or bool(earlier)) and kind == "rare" and "min_count" in words  # records as they are then
-        if kind in BUILDERS and not counts_later and (kind not in ("noise", "correlated_noise") or "share" in words):
-            return BUILDERS[kind](table, column, words, folder)
-        return parse_step({**words, "kind": kind, "column": column})
+        counts_later = (sampled or bool(earlier)) and kind == "rare" and "min_count" in options  # records as they are then
+        if kind in BUILDERS and not counts_later and (kind not in ("noise", "correlated_noise") or "share" in options):
+            return BUILDERS[kind](table, column, options, folder)
+        return parse_step({**options, "kind": kind, "column": column})
     except ShoalError:
         raise
     except (TypeError, KeyError, ValueError):
@@ -132,12 +132,12 @@ def _step(table: Table, entry: object, folder: Path, before: Sequence[Step], *, 
 
 
 def _generalize(table: Table, column: str, words: Settings, folder: Path) -> Step:
-    asked = words.pop("hierarchy", None)
-    if asked is None:
+    tree_rule = words.pop("hierarchy", None)
+    if tree_rule is None:
         values, counts = table.few_values(column)
         rule = infer(table.schema[column], values, counts)
     else:
-        rule = from_policy(asked, folder)
+        rule = from_policy(tree_rule, folder)
         values, counts = _needed_by(rule, table, column, at_level="level" in words)
         rule = Apart.fitted(rule, column, values, counts, table.schema[column].user_missing)
     label = words.pop("missing_label", None)
@@ -262,14 +262,14 @@ def _without_declared(table: Table, column: str, values: pa.Array, counts: IntAr
 def _suppression(spec: object) -> Suppression:
     if spec is None:
         return Suppression(scope="none")
-    words = _words(spec, "suppress")
-    _only(words, ("k", "columns", "scope", "unit"), "'suppress'")
-    k, columns, scope = words.get("k"), _list(words.get("columns"), "suppress.columns"), words.get("scope", "rows")
+    options = _words(spec, "suppress")
+    _only(options, ("k", "columns", "scope", "unit"), "'suppress'")
+    k, columns, scope = options.get("k"), _list(options.get("columns"), "suppress.columns"), options.get("scope", "rows")
     if isinstance(k, bool) or not isinstance(k, int) or k < 1 or not columns or scope not in ("rows", "cells"):
         raise PolicyError(
             "'suppress' needs k, columns and, if any, a scope.", hint="suppress: {k: 5, columns: [age], scope: rows}"
         )
-    return Suppression(k, tuple(map(str, columns)), scope, words.get("unit"))
+    return Suppression(k, tuple(map(str, columns)), scope, options.get("unit"))
 
 
 def _words(value: object, what: str) -> Settings:
@@ -394,19 +394,19 @@ def transform(
         source, left_out = left.table, left.told
     if out is not None:
         source.check_written("writing this table", WRITTEN, WRITTEN_AT_MOST)
-    made = _plan(source, plan)
+    built = _plan(source, plan)
     if private is not None:
         if seed is not None:
             raise UsageError("the seed is given twice.", hint="Give seed or private, not both.")
         seed = read_seed(private)
     if seed is not None:
-        made = replace(made, seed=seed)
+        built = replace(built, seed=seed)
     if out is None:
-        if made.seed:
-            made.seeded()  # a seed that could be guessed is refused here already
-        return Transformed(made, excluded=left_out)
-    done = source.recode(made, out, format=format, progress=progress)
-    return Transformed(made if done.drawn is None else replace(made, seed=done.drawn), done, left_out)
+        if built.seed:
+            built.seeded()  # a seed that could be guessed is refused here already
+        return Transformed(built, excluded=left_out)
+    done = source.recode(built, out, format=format, progress=progress)
+    return Transformed(built if done.drawn is None else replace(built, seed=done.drawn), done, left_out)
 
 
 def _plan(table: Table, plan: Plan | Mapping[str, object] | str | Path) -> Plan:

@@ -162,9 +162,9 @@ def linked_by_cells(
         without = fits[hit].astype(np.float32) @ (1 - _member(texts, _every(texts)))
         sure = float((without == 0).any(axis=1).mean())
         name = f"homogeneity: {column}, by cells"
-        words = f"All records that fit a person have one value of '{column}' for {sure:.1%} of {int(hit.sum()):,} people."
+        statement = f"All records that fit a person have one value of '{column}' for {sure:.1%} of {int(hit.sum()):,} people."
         asks = "Somebody knows the quasi-identifiers of a person: is the sensitive value certain?"
-        out.append(AttackResult.exact(name, asks, sure, None, "", "warning" if sure else "holds", words))
+        out.append(AttackResult.exact(name, asks, sure, None, "", "warning" if sure else "holds", statement))
     return out
 
 
@@ -221,8 +221,8 @@ def both_releases(
     if not total and (real or len(both)):
         return AttackResult.not_run(name, f"none of the {who} fits both releases", question)
     if not total:
-        words = f"No two classes of the releases that overlap have fewer than {least} values of '{column}' in common."
-        return AttackResult.exact(name, question, 0.0, None, "", "holds", words)
+        statement = f"No two classes of the releases that overlap have fewer than {least} values of '{column}' in common."
+        return AttackResult.exact(name, question, 0.0, None, "", "holds", statement)
     telling = compared & (both < np.minimum(np.minimum(*(x.sum(axis=1) for x in left)), least))
     if not telling.any() and not every_one:
         return AttackResult.not_run(name, f"more {who} exist than can be tried, and none of {total:,} tells anything", question)

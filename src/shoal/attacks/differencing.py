@@ -106,6 +106,6 @@ def differencing(bounds: Bounds, hidden: npt.ArrayLike, *, threshold: int) -> At
         return AttackResult.not_run("differencing", "no count is hidden", question)
     exact, narrow = int((width < 0.5).sum()), int((width < threshold - 1).sum())
     rate, worst = narrow / len(width), f"{exact} hidden counts are recovered exactly"
-    words = f"{narrow} of {len(width)} hidden counts can be confined to fewer than {threshold} values; "
-    words += f"{exact} are recovered exactly."
-    return AttackResult.exact("differencing", question, rate, 0.0, worst, "broken" if narrow else "holds", words)
+    sentence = f"{narrow} of {len(width)} hidden counts can be confined to fewer than {threshold} values; "
+    sentence += f"{exact} are recovered exactly."
+    return AttackResult.exact("differencing", question, rate, 0.0, worst, "broken" if narrow else "holds", sentence)

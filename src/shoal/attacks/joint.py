@@ -368,9 +368,9 @@ class _Side:
             return sum(self._evidence(c, "distance" if "distance" in how else "learned") for c in names)
         if self._joint[0] != tuple(names):
             self._joint = tuple(names), joint_weights(sides, self.pairs, self.half, np.random.default_rng([self.seed, 41]))
-        made: Evidence = self._joint[1]
+        evidence: Evidence = self._joint[1]
         rest = [c for c in names if not self.columns[c].numeric or self.columns[c].true is None]
-        return sum((self._evidence(c, "learned") for c in rest), made.distance if "distance" in how else made.learned)
+        return sum((self._evidence(c, "learned") for c in rest), evidence.distance if "distance" in how else evidence.learned)
 
     def _sides(self, names: Sequence[str]) -> list[tuple[Floats, Floats]]:
         """True and published values of the numbers among the columns that are changed at random."""

@@ -35,8 +35,8 @@ def linkage(released: ClassCounts, external: ClassCounts, *, k: int) -> list[Att
         released = project(released, external.columns)
     outside, inside = sizes_in(released, external)
     results = [_prosecutor(external, inside, k), _marketer(released, outside, k)]
-    words = "" if known else f" Linked on {', '.join(external.columns)} only."
-    return [replace(r, sentence=r.sentence + words) for r in results]
+    scope = "" if known else f" Linked on {', '.join(external.columns)} only."
+    return [replace(r, sentence=r.sentence + scope) for r in results]
 
 
 def _prosecutor(external: ClassCounts, inside: npt.NDArray[np.int64], k: int) -> AttackResult:

@@ -61,8 +61,8 @@ def build(only: str = "") -> typer.Typer:
     app.callback()(_root)
     present = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
     only = MODULES.get(only, only)
-    asked = [only] if only in present else [] if only == "--version" else present
-    for name in asked:
+    wanted = [only] if only in present else [] if only == "--version" else present
+    for name in wanted:
         importlib.import_module(f"shoal.cli.{name}").register(app)
     return app
 
@@ -110,10 +110,10 @@ def _run(words: list[str], loud: _shared.Volume) -> object:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; every way out has its exit code (0 fine, 1 not met, 2 usage, 3 data, 4 internal)."""
     started = time.perf_counter()
-    loud, words = process.take_volume(texts.explained(list(sys.argv[1:] if arguments is None else arguments)))
-    as_json = "--json" in words
+    loud, typed = process.take_volume(texts.explained(list(sys.argv[1:] if arguments is None else arguments)))
+    as_json = "--json" in typed
     try:
-        code = _run(words, loud)
+        code = _run(typed, loud)
     except ShoalError as error:
         sys.exit(process.fail(error, as_json=as_json))
     except typer.Exit as stop:

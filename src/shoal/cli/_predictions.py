@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def record_counts(text: str) -> list[int]:
     """Numbers of records from ``1,2,4,8``."""
-    words = texts.listed(text)
-    if not words or not all(word.isdecimal() for word in words):
+    parts = texts.listed(text)
+    if not parts or not all(word.isdecimal() for word in parts):
         raise UsageError(f"Invalid --records '{text}'.", hint="Expected whole numbers separated by commas: 1,2,4,8.")
-    return [int(word) for word in words]
+    return [int(word) for word in parts]
 
 
 def show_prediction(prediction: Prediction, plot: Path | None = None, *, as_json: bool) -> None:

@@ -118,8 +118,8 @@ def token(
     """Make a token that may publish over HTTP, for one holder and one key. It is shown once; only its hash is kept."""
     if not look(holder):
         raise UsageError("a token is for a holder with a name.", hint='Write: shoal registry token "A hospital" --registry …')
-    made = store_of(registry).tokens.add(holder, holder=holder, key=public_key)
-    _shared.tell({"token": made}, made, as_json=as_json)
+    added = store_of(registry).tokens.add(holder, holder=holder, key=public_key)
+    _shared.tell({"token": added}, added, as_json=as_json)
 
 
 def store_of(source: str) -> Store:
@@ -200,8 +200,8 @@ def publish(
             hint="Add --noise, and leave out --by, --study, --sample and --cells.",
         )
     if preview:
-        asked = columns if by is None else (*columns, by)
-        preview_instead(preview, "publish", table, {}, as_json=as_json, columns=asked, unit=unit, weight=count)
+        wanted = columns if by is None else (*columns, by)
+        preview_instead(preview, "publish", table, {}, as_json=as_json, columns=wanted, unit=unit, weight=count)
     how = Publishing(holder, registry, ledger, key, noise, sample=sample, dry_run=dry_run, cells=cells)
 
     def proposed(book: Ledger, latest: Latest, options: dict[str, Any]) -> Bulk:
@@ -329,12 +329,12 @@ def _count(
         raise UsageError("a table of counts has no column that names a person.", hint="Give --count or --unit, not both.")
     if by is not None and by in columns:
         raise UsageError(f"'{by}' is both a place and an attribute.", hint="Leave it out of --quasi.")
-    asked = columns if by is None else (*columns, by)
+    wanted = columns if by is None else (*columns, by)
     with _shared.progress("counting"), shoal.open(table) as opened:
-        counts = opened.count(asked, unit=unit, weight=count)
+        counts = opened.count(wanted, unit=unit, weight=count)
     if counts.n_people is not None and counts.n_members != counts.n_people:
         raise UsageError(
-            f"{counts.n_members - counts.n_people:,} times a person is in more than one cell of {', '.join(asked)}.",
+            f"{counts.n_members - counts.n_people:,} times a person is in more than one cell of {', '.join(wanted)}.",
             hint="A record counts each person once: keep one row per person (the latest, say), or fewer attributes.",
         )
     if counts.n_people is None and count is None:

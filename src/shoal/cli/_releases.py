@@ -41,21 +41,21 @@ def show_release(release: Release, out: Path, place: str = "", earlier: AttackRe
     """The release, with what it and the owner's ``earlier`` ones tell together: that is for the owner alone."""
     from shoal.model.certificate.certificate import cost_of
 
-    made = release.certificate
-    cost = cost_of(made)
+    certificate = release.certificate
+    cost = cost_of(certificate)
     _shared.line(cost.sentence, style="bold red" if cost.blank else "bold")
-    for line in (note for note in made.notes or () if note.startswith("Objective: ")):
+    for line in (note for note in certificate.notes or () if note.startswith("Objective: ")):
         _shared.line(line)
     for column, why in release.inferred.items():
         _shared.line(f"guessed  {column}: {why}")
-    _shared.line(made.verdict)
-    counted = "" if made.requirements_people is None else ", counting people"
-    for finding in made.requirements_people or made.requirements:
+    _shared.line(certificate.verdict)
+    counted = "" if certificate.requirements_people is None else ", counting people"
+    for finding in certificate.requirements_people or certificate.requirements:
         value = "none" if finding.found is None else _shared.shown(finding.found, 6)
         _shared.line(f"  ok  {finding.sentence} (found {value}{counted})")
-    for one in made.identifiers or ():
+    for one in certificate.identifiers or ():
         _shared.line(f"  class  {_class_line(one)}")
-    marked = [a for a in made.attacks if a.verdict in ("broken", "warning")]
+    marked = [a for a in certificate.attacks if a.verdict in ("broken", "warning")]
     for attack in marked[:ATTACKS_SHOWN]:
         _shared.line(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
     if len(marked) > ATTACKS_SHOWN:
@@ -67,13 +67,13 @@ def show_release(release: Release, out: Path, place: str = "", earlier: AttackRe
             _shared.line(
                 f"The seed of the random changes is in {release.private_file}: keep it separate; anyone who has it can undo them."
             )
-        elif made.input.objections is not None:
+        elif certificate.input.objections is not None:
             _shared.line(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")
         else:
             _shared.line(f"The whole plan, with rare values that are not published, is in {release.private_file}: keep it apart.")
     _shared.tell_losses(release.not_kept, after=True)
     step = "Run again with --previous FOLDER: a release that singles people out is refused."
-    _show_end(made.key, out, f" --table {shell_word(place)}" if place else "", step if together else "")
+    _show_end(certificate.key, out, f" --table {shell_word(place)}" if place else "", step if together else "")
 
 
 def _show_end(key: Key | None, out: Path, where: str = "", step: str = "") -> None:
@@ -108,30 +108,30 @@ def _class_line(one: Classing) -> str:
 
 def show_event_release(release: EventRelease, out: Path, place: str = "", earlier: AttackResult | None = None) -> None:
     """The cost first, then what was done, what holds, and where it is."""
-    made = release.certificate
-    typer.secho(made.cost.sentence, fg="red" if made.cost.loss > 0.8 else None)
-    _shared.line(f"Published: {_describe_steps(made.steps)}.")
-    if made.objections is not None:
-        _shared.line(made.objections.sentence)
-    _shared.line(made.verdict)
-    for finding in made.requirements:
+    certificate = release.certificate
+    typer.secho(certificate.cost.sentence, fg="red" if certificate.cost.loss > 0.8 else None)
+    _shared.line(f"Published: {_describe_steps(certificate.steps)}.")
+    if certificate.objections is not None:
+        _shared.line(certificate.objections.sentence)
+    _shared.line(certificate.verdict)
+    for finding in certificate.requirements:
         value = "none" if finding.found is None else written(finding.found)
         _shared.line(f"  ok  {finding.sentence} (found {value})")
-    _shared.show_table("What known records reveal", ("known", "alone before", "alone now"), _known(made), right=(0, 1, 2))
+    _shared.show_table("What known records reveal", ("known", "alone before", "alone now"), _known(certificate), right=(0, 1, 2))
     rows = [
         (u.name, _shared.shown(u.before, 6), _shared.shown(u.after, 6), "" if u.kept is None else f"{written(100 * u.kept, 3)} %")
-        for u in made.uses
+        for u in certificate.uses
     ]
     _shared.show_table("What it still tells", ("", "before", "after", "kept"), rows, right=(1, 2, 3))
-    for attack in made.attacks:
+    for attack in certificate.attacks:
         if attack.verdict in ("broken", "warning"):
             _shared.line(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
     together = earlier is not None and _show_ledger(earlier, release.ledger_file)
     beside = _shared.printable(str(release.private_file))
-    drawn = "of what was drawn" if made.steps.vault else "of the pseudonyms"
+    drawn = "of what was drawn" if certificate.steps.vault else "of the pseudonyms"
     _shared.line(f"The seed {drawn} is in {beside}: keep it apart, with the table it undoes them.")
     step = "Run again with --previous FOLDER: the attacks then join the pseudonyms of both releases."
-    _show_end(made.key, out, f" --table {shell_word(place)}" if place else "", step if together else "")
+    _show_end(certificate.key, out, f" --table {shell_word(place)}" if place else "", step if together else "")
 
 
 def _describe_steps(steps: EventSteps) -> str:
@@ -162,23 +162,23 @@ def release_linked(
         release.write(out, progress=report)
         earlier = release.remember() if ledger else None
         release.close()
-    made = release.certificate
-    if as_json or made is None:
+    certificate = release.certificate
+    if as_json or certificate is None:
         _shared.put_json(release.to_json() | {"ledger": earlier.to_json() if earlier else None})
         return
-    _shared.line(made.verdict)
+    _shared.line(certificate.verdict)
     for name, levels in release.levels.items():
         told_levels = ", ".join(f"{_shared.printable(c)} {n}" for c, n in levels.items())
         _shared.line(f"  {name}: level of {told_levels}")
-    _shared.line(f"Loss {written(made.loss, 3)} of 1; not proven to be the least.")
-    for attack in made.attacks:
+    _shared.line(f"Loss {written(certificate.loss, 3)} of 1; not proven to be the least.")
+    for attack in certificate.attacks:
         if attack.verdict != "holds":
             _shared.line(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
     if earlier is not None:
         _show_ledger(earlier, release.ledger_file)
     if release.private_file is not None:
         _shared.line(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")
-    _show_end(made.key, out)
+    _show_end(certificate.key, out)
 
 
 FEW_UNDECIDED = 8
@@ -210,9 +210,9 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
         with _shared.progress("trying plans") as report:
             precious = [c.name for c in findings.columns if c.topic in PRECIOUS]
             for choice in (choices := _rests(findings)):
-                asked = Policy.parse(draft_policy(findings, read=read, rest=choice, out=out))
+                policy = Policy.parse(draft_policy(findings, read=read, rest=choice, out=out))
                 whole = choice != choices[-1]  # another choice follows if this one costs a column
-                plan, rest = first_plan(opened, asked, precious=precious, progress=report, whole=whole), choice
+                plan, rest = first_plan(opened, policy, precious=precious, progress=report, whole=whole), choice
                 if not plan.left_out and not plan.problem:
                     break
             if plan is not None and plan.tried is not None:

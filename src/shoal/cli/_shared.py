@@ -69,9 +69,9 @@ LONG_JSON = 1_000_000
 
 def put_json(value: object) -> None:
     """One object on stdout, indented unless it is very long. Infinite and undefined numbers become null."""
-    made = plain(value)
-    text = json.dumps(made, ensure_ascii=False)
-    typer.echo(json.dumps(made, ensure_ascii=False, indent=2) if len(text) < LONG_JSON else text)
+    document = plain(value)
+    text = json.dumps(document, ensure_ascii=False)
+    typer.echo(json.dumps(document, ensure_ascii=False, indent=2) if len(text) < LONG_JSON else text)
 
 
 @contextlib.contextmanager

@@ -108,11 +108,11 @@ def _release(
     from shoal.release.make.release import Release
 
     free(out)
-    asked, how = texts.read_as_policy(policy, reading)
+    chosen, how = texts.read_as_policy(policy, reading)
     with _shared.progress("anonymizing") as progress, shoal.open(table, **how) as opened:
-        _shared.tell_repairs(opened.source, how if asked and asked.read else None)
+        _shared.tell_repairs(opened.source, how if chosen and chosen.read else None)
         try:
-            release: Any = shoal.anonymize(opened, asked, progress=progress, **options)
+            release: Any = shoal.anonymize(opened, chosen, progress=progress, **options)
         except KeyboardInterrupt as stopped:  # the parser of the command line drops its words
             _shared.say(str(stopped) or "No plan was found yet.")
             raise

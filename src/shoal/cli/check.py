@@ -50,11 +50,11 @@ def check(
     texts.require_policy(policy, verb_options)
     preview_instead(preview, "check", tables, reading, as_json=as_json, policy=policy, **verb_options)
     with _shared.progress("counting") as progress:
-        asked, how = texts.read_as_policy(policy, reading)
+        chosen, how = texts.read_as_policy(policy, reading)
         opened = [shoal.open(table, **how) for table in tables]
         for one in opened:
-            _shared.tell_repairs(one.source, how if asked and asked.read else None)
-        results = [shoal.check(one, asked, progress=progress, **verb_options) for one in opened]
+            _shared.tell_repairs(one.source, how if chosen and chosen.read else None)
+        results = [shoal.check(one, chosen, progress=progress, **verb_options) for one in opened]
     text = render_all(results, "json" if as_json else form)
     if out is not None:
         write_text(out, text)

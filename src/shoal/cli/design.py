@@ -231,8 +231,8 @@ def _show_changes(ways: "list[Suggestion]", meter: "Meter") -> None:
 
 def _show_texts(q: "Questionnaire", names: list[str]) -> None:
     """What the questions ask that are named above, where their names do not say it."""
-    asked = {name: text for name in dict.fromkeys(names) if (text := q.texts.get(name, ""))}
-    for name, text in list(asked.items())[:MOST_TEXTS]:
+    texts = {name: text for name in dict.fromkeys(names) if (text := q.texts.get(name, ""))}
+    for name, text in list(texts.items())[:MOST_TEXTS]:
         _shared.line(f"  {name}: {textwrap.shorten(text, LONGEST_TEXT, placeholder=' …')}")
 
 

@@ -116,7 +116,7 @@ def _next(inspection: "Inspection", table: str) -> str:
     """One next step: measure, or with very many quasi-identifiers a draft to correct first."""
     if not inspection.quasi or len(inspection.quasi) > MOST_NAMED:
         return f"shoal anonymize {table} --draft policy.yml"
-    words = ["shoal", "measure", table, "--quasi", ",".join(inspection.quasi)]
-    words += ["--sensitive", ",".join(inspection.sensitive)] if 0 < len(inspection.sensitive) <= MOST_NAMED else []
-    words += ["--unit", inspection.unit] if inspection.unit else []
-    return " ".join(words)
+    command = ["shoal", "measure", table, "--quasi", ",".join(inspection.quasi)]
+    command += ["--sensitive", ",".join(inspection.sensitive)] if 0 < len(inspection.sensitive) <= MOST_NAMED else []
+    command += ["--unit", inspection.unit] if inspection.unit else []
+    return " ".join(command)

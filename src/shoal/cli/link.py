@@ -167,12 +167,14 @@ def encode(
     preview_instead(preview, "encode", table, {}, as_json=as_json, **verb_options)
     key = derived_from_file(key_file, "linkage")
     with _shared.progress("encoding"):
-        made = shoal.encode(table, key=key, **verb_options)
-    made.write(out)
+        people = shoal.encode(table, key=key, **verb_options)
+    people.write(out)
     if as_json:
-        _shared.put_json({**made.to_json(), "out": out.name})
+        _shared.put_json({**people.to_json(), "out": out.name})
         return
-    typer.echo(f"{len(made):,} records encoded from {', '.join(made.settings.tags)}, salted by {', '.join(made.settings.salts)}.")
-    if made.left_out:
-        typer.echo(f"Careful: {made.left_out:,} records lack the salt, or everything else, and are left out.")
+    typer.echo(
+        f"{len(people):,} records encoded from {', '.join(people.settings.tags)}, salted by {', '.join(people.settings.salts)}."
+    )
+    if people.left_out:
+        typer.echo(f"Careful: {people.left_out:,} records lack the salt, or everything else, and are left out.")
     _shared.say(f"Written to {out}. Give it to the party that compares, never together with the key.")

@@ -261,9 +261,9 @@ def seed(
         filled = fill(store, progress=details)
         if not generated:
             filled = fill_built_in(store, filled)
-    words = f"Published {filled['records']:,} records about {filled['populations']:,} populations ({filled['source']}).\n"
-    words += f"Generated people: decide takes the word of their key with --trust {filled['key']}"
-    _shared.tell(filled, words, as_json=as_json)
+    note = f"Published {filled['records']:,} records about {filled['populations']:,} populations ({filled['source']}).\n"
+    note += f"Generated people: decide takes the word of their key with --trust {filled['key']}"
+    _shared.tell(filled, note, as_json=as_json)
 
 
 def _shares(text: str) -> list[float]:
@@ -286,10 +286,10 @@ def _registry_of(registry: str, trust: str) -> Any:
     """The registry to ask, under the keys that the asker trusts."""
     from shoal.registry.answer.query import Registry
 
-    asked = Registry(registry, anchors=_split(trust))
-    for note in getattr(asked.source, "notes", []):
+    opened = Registry(registry, anchors=_split(trust))
+    for note in getattr(opened.source, "notes", []):
         _shared.say(note)
-    return asked
+    return opened
 
 
 NoticeCodes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/years,sex,diagnosis/icd10-3.")]
@@ -387,8 +387,8 @@ def matches(registry: Catalogue, text: Text = "", trust: Endorsed = "", as_json:
     from shoal.registry.answer.matching import match
     from shoal.registry.answer.query import Registry
 
-    asked = Registry(registry, anchors=typed.names(trust))
-    matched = match(asked.catalogue(), asked, about=text.strip())
+    opened = Registry(registry, anchors=typed.names(trust))
+    matched = match(opened.catalogue(), opened, about=text.strip())
     if as_json:
         _shared.put_json(matched.to_json())
         return
@@ -450,9 +450,9 @@ def pages_of(mirror: Mirror, trust: str = "") -> Mapping[str, bytes]:
     from shoal.report.pages import render, render_catalogue
 
     anchors = typed.names(trust)
-    asked = Registry(mirror, anchors=anchors)
-    notices = asked.catalogue(limit=10_000)
+    opened = Registry(mirror, anchors=anchors)
+    notices = opened.catalogue(limit=10_000)
     return {
         "exposed.html": render(places_of(mirror, anchors=anchors), share_step=SHARE_STEP).encode("utf-8"),
-        "catalogue.html": render_catalogue([n.to_json() for n in notices], match(notices, asked).to_json()).encode("utf-8"),
+        "catalogue.html": render_catalogue([n.to_json() for n in notices], match(notices, opened).to_json()).encode("utf-8"),
     }

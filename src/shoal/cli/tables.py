@@ -249,8 +249,8 @@ def _tell_steps(recipe: dict[str, Any], table: str, out: str | None) -> None:
             f"--private {recipe['private_file']} repeats the run."
         )
     if out is not None:
-        made = _as_typed(table, out)
-        _shared.next_step(f"shoal measure {made} --quasi a,b measures it; nothing is proven yet.")
+        typed = _as_typed(table, out)
+        _shared.next_step(f"shoal measure {typed} --quasi a,b measures it; nothing is proven yet.")
 
 
 def _as_typed(table: str, out: str) -> str:

@@ -71,10 +71,10 @@ def key(
     if out is None:
         typer.echo(keys.generate())
         return
-    made = new_key_at(out)
+    created = new_key_at(out)
     shared.tell(
-        {"key_id": made.key_id, "file": str(out)},
-        f"Master key {made.key_id} in {out}. Keep it away from the vault.",
+        {"key_id": created.key_id, "file": str(out)},
+        f"Master key {created.key_id} in {out}. Keep it away from the vault.",
         as_json=json,
     )
 
@@ -91,8 +91,8 @@ def _shares(folder: Path | None, count: int, needed: int) -> shared.Answer:
         with shared.secret_file(folder / f"{number}.share") as put:
             put(text)
     key_id = keys.from_shares(texts).key_id
-    words = f"Key {key_id} in {count} shares in {folder}: any {needed} of them open the vault. Give each to another person."
-    return {"key_id": key_id, "shares": count, "needed": needed, "folder": str(folder)}, words
+    note = f"Key {key_id} in {count} shares in {folder}: any {needed} of them open the vault. Give each to another person."
+    return {"key_id": key_id, "shares": count, "needed": needed, "folder": str(folder)}, note
 
 
 def init(
@@ -122,27 +122,32 @@ def init(
     shared.new_folder(secrets)
     try:
         people: dict[str, Any] = {"owner": owner, "auditor": auditor, "auditor_key": auditor_key}
-        made = Vault.create(vault, key=provider, anchor=anchor, parts=parts, witnesses=witness or ("local",), **people)
+        new = Vault.create(vault, key=provider, anchor=anchor, parts=parts, witnesses=witness or ("local",), **people)
     except BaseException:
         secrets.rmdir()
         raise
-    handed = {"owner.token": made.owner_token, "owner.share": made.owner_share}
+    handed = {"owner.token": new.owner_token, "owner.share": new.owner_share}
     if not auditor_key:
-        handed |= {"auditor.code": made.auditor_code, "auditor.share": made.auditor_share}
+        handed |= {"auditor.code": new.auditor_code, "auditor.share": new.auditor_share}
     else:
-        handed["auditor.sealed"] = jsonlib.dumps({"vault": made.vault.id, "sealed": made.auditor_sealed})
+        handed["auditor.sealed"] = jsonlib.dumps({"vault": new.vault.id, "sealed": new.auditor_sealed})
     for name, text in handed.items():
         with shared.secret_file(secrets / name) as put:
             put(text)
     if domain is not None:
-        made.vault.login(made.owner_token).create_domain(domain, kind=kind)
-    result: dict[str, Any] = {"vault": made.vault.id, "master_key": provider.key_id, "secrets": sorted(handed), "domain": domain}
+        new.vault.login(new.owner_token).create_domain(domain, kind=kind)
+    result: dict[str, Any] = {
+        "vault": new.vault.id,
+        "master_key": provider.key_id,
+        "secrets": sorted(handed),
+        "domain": domain,
+    }
     result["trial"] = not auditor_key
-    words = f"Vault {made.vault.id[:8]} is made. Hand the files in {secrets} to their owners and delete them here."
-    shared.tell(result, words, as_json=json)
+    note = f"Vault {new.vault.id[:8]} is made. Hand the files in {secrets} to their owners and delete them here."
+    shared.tell(result, note, as_json=json)
     if auditor_key and not witness:
         _shared.say(
-            f"Careful: the only witness of this vault is {made.vault.store.witness}. Shoal does not notice if somebody puts back "
+            f"Careful: the only witness of this vault is {new.vault.store.witness}. Shoal does not notice if somebody puts back "
             "the whole machine, with database, anchor and this file. Name another with `shoal vault witness`."
         )
     if not auditor_key:
@@ -150,7 +155,7 @@ def init(
             "Careful: you hold the means of two people, so this vault is for trying out, and says so for ever. In earnest the "
             "auditor makes a key (`shoal vault recipient`), and you give its public half with --auditor-key."
         )
-    made.vault.close()
+    new.vault.close()
 
 
 @shared.opening
@@ -184,10 +189,10 @@ def pseudonymize(
     details |= {"exclude": exclude, "exclude_by": exclude_by}
     with _shared.progress("pseudonymising") as progress:
         done = pseudonymize_table(session, table, out, columns=names(id), drop=names(drop), progress=progress, **details)
-    words = f"{done.rows:,} rows written to {out}; {done.missing:,} identities were missing. Key {done.key_id}."
-    words += f" {done.excluded.sentence}" if done.excluded else ""
+    note = f"{done.rows:,} rows written to {out}; {done.missing:,} identities were missing. Key {done.key_id}."
+    note += f" {done.excluded.sentence}" if done.excluded else ""
     shared.warn_of(done.left)
-    return done.to_json(), words
+    return done.to_json(), note
 
 
 @shared.acting
@@ -238,8 +243,8 @@ def translate(
         details = {"source": source, "target": target, "purpose": purpose}
         return shared.replaced(translate_table(session, table, path, columns=columns, **details), path)
     given = shared.lines_of(pseudonyms, file)
-    made = session.translate(given, source=source, target=target, purpose=purpose, role=role, relation=relation)
-    return {"pseudonyms": made}, "\n".join(m or "-" for m in made)
+    translated = session.translate(given, source=source, target=target, purpose=purpose, role=role, relation=relation)
+    return {"pseudonyms": translated}, "\n".join(m or "-" for m in translated)
 
 
 def filter_lines(

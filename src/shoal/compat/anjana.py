@@ -53,11 +53,11 @@ def _also(name: str, text: str, kind: str, rule: Callable[..., dict[str, Any]], 
     def function(*given: Any, **named: Any) -> Any:
         values = signature.bind(*given, **named).arguments
         data, ident, quasi, column, k, *bounds, supp_level, hierarchies = (values[n] for n in names)
-        asked = rule(*bounds)
-        if "t" in asked:
+        requirements = rule(*bounds)
+        if "t" in requirements:
             numeric = column in data.columns and getattr(data[column].dtype, "kind", "O") in "iuf"
-            asked["distance"] = "ordered" if numeric else "equal"
-        return _anonymize(data, ident, quasi, [column], {"k": k, kind: {column: asked}}, supp_level, hierarchies)
+            requirements["distance"] = "ordered" if numeric else "equal"
+        return _anonymize(data, ident, quasi, [column], {"k": k, kind: {column: requirements}}, supp_level, hierarchies)
 
     function.__name__, function.__qualname__, function.__doc__ = name, name, text
     function.__signature__ = signature  # type: ignore[attr-defined]

@@ -118,9 +118,9 @@ class KAnonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         columns = [_column(values[:, j]) for j in range(values.shape[1])]
         names = [f"x{j}" for j in range(len(columns))]
         rules = {n: _rule(column) for n, column in zip(names, columns, strict=True)}
-        asked = Policy.of(None, quasi=rules, k=self.k, allow={"suppress": suppress, "loss": 1}, method="lattice")
+        policy = Policy.of(None, quasi=rules, k=self.k, allow={"suppress": suppress, "loss": 1}, method="lattice")
         with open_table(pa.table(dict(zip(names, map(pa.array, columns), strict=True)))) as table:
-            decision = decide(prepare(table, asked))
+            decision = decide(prepare(table, policy))
         steps = {s.column: s for s in decision.plan.steps}
         self._groups = tuple(_groups(steps[n], column) for n, column in zip(names, columns, strict=True))
         self.loss_ = float(decision.loss)

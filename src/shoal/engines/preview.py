@@ -70,9 +70,9 @@ class PreviewTable(Table):
 
     @classmethod
     def _over(cls, table: Table, recorder: Recorder, number: int) -> PreviewTable:
-        made = cls(table._engine, table._relation, table._schema, name=table.name)
-        made.recorder, made.number = recorder, number
-        return made
+        copy = cls(table._engine, table._relation, table._schema, name=table.name)
+        copy.recorder, copy.number = recorder, number
+        return copy
 
     def _changed(self, *, relation: Relation | None = None, schema: Schema | None = None) -> Table:
         return self._over(super()._changed(relation=relation, schema=schema), self.recorder, self.number)

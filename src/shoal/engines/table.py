@@ -74,9 +74,9 @@ class Table:
 
     def for_one_run(self) -> Table:
         """The same table for one run on one state of it: columns that were read to count are not read again to recode them."""
-        made = Table(self._engine, self._relation, self._schema, name=self.name)
-        made._codes = {}
-        return made
+        copy = Table(self._engine, self._relation, self._schema, name=self.name)
+        copy._codes = {}
+        return copy
 
     @property
     def schema(self) -> Schema:

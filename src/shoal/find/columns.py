@@ -76,7 +76,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     batteries = Batteries.of(bare)
     marks = marks_beside(bare, [t.key if t else "" for t in topics])
     several = sum(f.whole and f.distinct == f.filled >= FEWEST_ROWS for f in bare) >= SEVERAL
-    made = []
+    findings = []
     for facts, gone, topic in zip(bare, spelled, topics, strict=True):
         value_topic = spoken_of(facts.values, facts.kind)
         form = identifier_form(facts.values, facts.kind)
@@ -110,8 +110,8 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
             )
         )
         guess = guess if facts.said_scale else with_scale(decision, guess)
-        made.append((facts, decision, _finding(facts, decision, guess.scale, guess.order, gone)))
-    return _mark_columns(made, dummies)
+        findings.append((facts, decision, _finding(facts, decision, guess.scale, guess.order, gone)))
+    return _mark_columns(findings, dummies)
 
 
 LEAST_BASE, MOST_DUMMIES = 3, 100
@@ -307,8 +307,8 @@ def _beside_given_names(made: list[tuple[ColumnFacts, Decision, ColumnFinding]])
 
 def _may_name(facts: ColumnFacts, decision: Decision) -> bool:
     """Whether a direct identifier names people, or holds words in capitals of which most rows have their own."""
-    words = decision.topic == "all_different" and facts.kind == "text" and _words_in_capitals(facts.values)
-    return decision.topic == "person_name" or words
+    capitals = decision.topic == "all_different" and facts.kind == "text" and _words_in_capitals(facts.values)
+    return decision.topic == "person_name" or capitals
 
 
 def _words_in_capitals(values: Sequence[str]) -> bool:

@@ -361,8 +361,8 @@ def _ends(columns: Sequence[Sequence[str | None]]) -> npt.NDArray[np.uint64]:
     stop = np.cumsum(lengths)
     data = np.frombuffer(b"".join([bytes(8), *texts, bytes(8)]), dtype=np.uint8)
     first, last = (data[at[:, None] + step] for at, step in ((stop - lengths + 8, np.arange(8)), (stop + 7, -np.arange(8))))
-    made = [lengths.astype(np.uint64), *(np.ascontiguousarray(ends).view("<u8")[:, 0] for ends in (first, last))]
-    return np.stack([part.reshape(len(columns), -1) for part in made], axis=1)
+    keys = [lengths.astype(np.uint64), *(np.ascontiguousarray(ends).view("<u8")[:, 0] for ends in (first, last))]
+    return np.stack([part.reshape(len(columns), -1) for part in keys], axis=1)
 
 
 def _may_hold(key: npt.NDArray[np.uint64], longer: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:

@@ -65,12 +65,12 @@ class Batteries:
         series: defaultdict[str, Counter[tuple[float, float]]] = defaultdict(Counter)
         for facts, span in known:
             series[_stem(facts.name)][span] += 1
-        words = Counter(folded(v) for facts in table if _in_words(facts) for v in facts.values)
-        asked = [facts for facts in table if question(said_name(facts)) and facts.distinct <= FEW_CODES]
-        rated = sum(answers_of_opinion(answer_texts(facts)) for facts in asked)
+        counted = Counter(folded(v) for facts in table if _in_words(facts) for v in facts.values)
+        questions = [facts for facts in table if question(said_name(facts)) and facts.distinct <= FEW_CODES]
+        rated = sum(answers_of_opinion(answer_texts(facts)) for facts in questions)
         sets = Counter(_answer_set(facts) for facts in table)
         ranges, stated = Counter(span for _, span in known), sum(map(statement, table))
-        return cls(ranges, series, begun, stated, words, len(asked), rated, sets, _repeated(table))
+        return cls(ranges, series, begun, stated, counted, len(questions), rated, sets, _repeated(table))
 
     def plain_answers(self, facts: ColumnFacts) -> bool:
         """Whether it is answered with yes and no, or by ticking a list, in a table of questions."""
@@ -94,10 +94,10 @@ class Batteries:
         """Whether it is one of several with the same name and a running number or the same beginning, and the same answers."""
         begun = _answers(facts) and self.beginnings[_beginning(facts.name)] >= BEGUN
         counted = " " not in facts.name.strip() and rarer_upwards(facts)
-        asked = self.ranges[RATED_ALIKE] >= (BATTERY if question(facts.name) else 2 * BATTERY) and not counted
+        long_series = self.ranges[RATED_ALIKE] >= (BATTERY if question(facts.name) else 2 * BATTERY) and not counted
         least = BATTERY if facts.distinct > 2 and facts.whole else STATEMENTS  # yes and no may tell what somebody does
         stated = self.statements >= least and facts.distinct < FEW_CODES and statement(facts)
-        alike = (asked and _range(facts) == RATED_ALIKE) or self._within_series(facts)
+        alike = (long_series and _range(facts) == RATED_ALIKE) or self._within_series(facts)
         return begun or stated or alike or self.opinions(facts)
 
     def opinions(self, facts: ColumnFacts, *, named: bool = False) -> bool:

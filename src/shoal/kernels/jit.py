@@ -95,11 +95,11 @@ class Kernel:
                 before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, f"{base}/kernels-{self._version()}"  # type: ignore[attr-defined]
                 try:
                     options: Any = {"nogil": True, "error_model": "numpy", "cache": base is not None, **self._options}
-                    made = numba.njit(**options)(self.py_func)
+                    compiled = numba.njit(**options)(self.py_func)
                 finally:
                     numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
-                _KERNELS[id(made)] = self
-                self._compiled = made  # last: another thread may call it from here on
+                _KERNELS[id(compiled)] = self
+                self._compiled = compiled  # last: another thread may call it from here on
             return self._compiled
 
     def _sources(self) -> set[str]:

@@ -40,8 +40,8 @@ def questionnaire() -> str:
     lines = ["# Answer each with yes or no, then: shoal vault plan THIS-FILE"]
     for process, questions in QUESTIONS.items():
         lines.append(f"{process}:")
-        for name, words in questions.items():
-            lines += [f"  # {words}", f"  {name}:"]
+        for name, text in questions.items():
+            lines += [f"  # {text}", f"  {name}:"]
     return "\n".join(lines) + "\n"
 
 
@@ -63,14 +63,14 @@ def plan(answers: Mapping[str, Any]) -> list[Need]:
 
 
 def _answers(process: str, given: Any) -> dict[str, bool]:
-    asked = QUESTIONS[process]
+    questions = QUESTIONS[process]
     if not isinstance(given, Mapping):
         raise UsageError(f"the questions about {process} are not answered.", hint="`shoal vault plan` prints them.")
-    if strange := sorted(set(given) - set(asked), key=str):
-        raise UsageError(f"{process}: question '{strange[0]}' does not exist.", hint=_close(str(strange[0]), asked))
-    details = {name: _YES_NO.get(str(given.get(name)).lower()) for name in asked}
+    if strange := sorted(set(given) - set(questions), key=str):
+        raise UsageError(f"{process}: question '{strange[0]}' does not exist.", hint=_close(str(strange[0]), questions))
+    details = {name: _YES_NO.get(str(given.get(name)).lower()) for name in questions}
     if open_questions := [name for name, answer in details.items() if answer is None]:
-        raise UsageError(f"{process}: '{open_questions[0]}' is answered by yes or no.", hint=asked[open_questions[0]])
+        raise UsageError(f"{process}: '{open_questions[0]}' is answered by yes or no.", hint=questions[open_questions[0]])
     return {name: bool(answer) for name, answer in details.items()}
 
 

@@ -284,11 +284,11 @@ class RemoteSession(_Calls):
         each = known is not None and (known.scope == "transaction" or bool(known.renewal.uses))
         coded = None if each else column.dictionary_encode()
         sent = (column if coded is None else coded.dictionary).drop_null().to_pylist()
-        made = _call_in_parts(_BY_NAME["pseudonymize"], self, {"domain": domain, "values": sent, **context})
+        parts = _call_in_parts(_BY_NAME["pseudonymize"], self, {"domain": domain, "values": sent, **context})
         if coded is not None:
-            out = pa.DictionaryArray.from_arrays(coded.indices, pa.array(made, pa.string())).cast(pa.string())
+            out = pa.DictionaryArray.from_arrays(coded.indices, pa.array(parts, pa.string())).cast(pa.string())
         else:
-            answers = iter(made)
+            answers = iter(parts)
             out = pa.array([next(answers) if there else None for there in column.is_valid().to_pylist()], pa.string())
         return out.to_pylist() if as_list else out
 
@@ -340,7 +340,7 @@ def _call_in_parts(action: Action, session: RemoteSession, arguments: Mapping[st
     many = next(p.name for p in action.parameters if p.kind is IDENTITIES)
     texts = list(arguments[many])
     parts = ({**arguments, many: texts[start : start + MOST]} for start in range(0, len(texts), MOST))
-    return [made for part in parts for made in _call(action, session, part)]
+    return [answer for part in parts for answer in _call(action, session, part)]
 
 
 def _method(action: Action) -> Callable[..., Any]:

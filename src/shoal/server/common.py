@@ -98,8 +98,8 @@ def install_errors(app: FastAPI) -> None:
 
     async def unserved(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
-        words = {404: "there is nothing at this address.", 405: "this address does not take that method."}
-        problem = _problem("Refused", words.get(error.status_code, str(error.detail)), "See /openapi.json.")
+        reasons = {404: "there is nothing at this address.", 405: "this address does not take that method."}
+        problem = _problem("Refused", reasons.get(error.status_code, str(error.detail)), "See /openapi.json.")
         return JSONResponse(problem, status_code=error.status_code, headers=error.headers)
 
     app.add_exception_handler(ShoalError, refused)

@@ -65,10 +65,10 @@ class ExpressionStep(Step):
 
     def after(self, column: Column) -> Column:
         """The column that it makes of ``column``."""
-        made = self._column(column)
+        column_after = self._column(column)
         if not (self.codes_apart and column.user_missing):
-            return made
-        return replace(made, user_missing=column.user_missing, labels={**made.labels, **code_labels(column)})
+            return column_after
+        return replace(column_after, user_missing=column.user_missing, labels={**column_after.labels, **code_labels(column)})
 
     def sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
         """The new value as SQL of ``value`` (NaN is NULL already); ``alias`` names the joined table where a lookup is needed."""

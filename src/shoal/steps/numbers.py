@@ -190,10 +190,10 @@ class Round(ExpressionStep):
 
     def _column(self, column: Column) -> Column:
         kind = number_kind(column.kind, [self.base])
-        made = replace(
+        column_after = replace(
             column, kind=kind, labels={}, user_missing=(), order=(), stored=None, former=column.stored or column.former
         )
-        return made if kind == column.kind else replace(made, form="")
+        return column_after if kind == column.kind else replace(column_after, form="")
 
     def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
         from shoal.steps import sql
@@ -247,8 +247,8 @@ class Round(ExpressionStep):
         if not (wide := _is_wide(column)) and pa.types.is_int64(values.type):
             return from_numpy(to_whole_multiple(to_numpy(values), int(self.base)))
         limits = UINT64 if wide else DECIMAL
-        made = [nearest_multiple(int(v), int(self.base), limits) for v in values.to_pylist()]
-        return pa.array(made, pa.decimal128(38, 0))
+        rounded = [nearest_multiple(int(v), int(self.base), limits) for v in values.to_pylist()]
+        return pa.array(rounded, pa.decimal128(38, 0))
 
 
 def _is_wide(column: Column) -> bool:
@@ -280,8 +280,8 @@ class Clamp(ExpressionStep):
         bounds = [b for b in (self.low, self.high) if b is not None]
         inside = {v: label for v, label in column.labels.items() if self._inside(v)}
         kind = number_kind(column.kind, bounds)
-        made = replace(column, kind=kind, labels=inside, order=(), stored=None, former=column.stored or column.former)
-        return made if kind == column.kind else replace(made, form="")
+        column_after = replace(column, kind=kind, labels=inside, order=(), stored=None, former=column.stored or column.former)
+        return column_after if kind == column.kind else replace(column_after, form="")
 
     def _inside(self, value: object) -> bool:
         """Whether a labelled value still means what its label says: a limit also stands for what lies beyond it."""

@@ -55,9 +55,9 @@ class MapValues(ExpressionStep):
             return replace(column, kind="text", coded=True, order=(), stored=None, former=None)
         if self.renames_nothing and column.kind == "text" and (column.labels or column.user_missing):  # texts that are codes
             return replace(column, order=(), stored=None, former=None)
-        made = replace(super()._column(column), grouped=True, order=self._order())
+        column_after = replace(super()._column(column), grouped=True, order=self._order())
         measure = column.measure if column.measure != "scale" else "ordinal"
-        return replace(made, measure=measure, labels=self._named(label_texts(column)))
+        return replace(column_after, measure=measure, labels=self._named(label_texts(column)))
 
     def _named(self, labels: Mapping[str, str]) -> dict[object, str]:
         """What the groups that are named by their codes are called, where the codes have labels."""

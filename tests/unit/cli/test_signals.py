@@ -62,3 +62,9 @@ def test_a_second_signal_ends_at_once_and_says_what_is_left(first: str, second: 
     done = subprocess.run([sys.executable, "-c", TWICE, first, second], capture_output=True, text=True, timeout=60)
     assert done.returncode == code
     assert done.stderr == "Stopped at once. Files named .shoal-* may be left; the next run removes them.\n"
+
+
+def test_a_command_that_loaded_duckdb_ends_without_a_word() -> None:
+    script = "import sys, duckdb; from shoal.__main__ import main; sys.argv = ['shoal', '--version']; main()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -113,12 +113,12 @@ def _surplus(own: _Near, other: _Near, than: str) -> list[tuple[float, int, int,
     many, others = (int(np.searchsorted(group, COPY)) for group in (inside, outside))
     wide = int(np.searchsorted(outside, 10 * COPY))
     expected = max(others, (wide + 3) / 10) * len(inside) / max(len(outside), 1)
-    words = than.removeprefix("is nearer to them").removesuffix(", than")
-    how = f"is {round(1 / COPY)} times nearer to them{words}, as for"
+    what = than.removeprefix("is nearer to them").removesuffix(", than")
+    how = f"is {round(1 / COPY)} times nearer to them{what}, as for"
     out.append((_at_least(many, expected), many, others, people, how))
     near, beside = (float(group[group > 0].min(initial=COPY)) for group in (inside, outside))
     if near < beside:  # a record comes within a share of the usual distance at most that often
-        out.append((near * len(inside), 1, 0, people, f"is {1 / near:,.0f} times nearer to them{words}, as for"))
+        out.append((near * len(inside), 1, 0, people, f"is {1 / near:,.0f} times nearer to them{what}, as for"))
     many = int(np.searchsorted(inside, 0, "right"))
     if not own.twins and not other.twins and len(outside) and outside[0] > 0:  # one try of three, if equal records occurred
         out.append((3.0**-many, many, 0, people, "equals theirs, as for"))

@@ -110,7 +110,7 @@ def from_verb(
     unknown = [name for name in texts_of if name not in known]
     if unknown:
         raise LookupError(f"{verb} has no parameter '{unknown[0]}'")
-    made = {name: _parameter(name, known[name], option) for name, option in texts_of.items()}
+    options_of_verb = {name: _parameter(name, known[name], option) for name, option in texts_of.items()}
     read = {name: _parameter(name, Parameter(""), READING[name]) for name in reading}
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -118,7 +118,7 @@ def from_verb(
 
         @functools.wraps(function)
         def run(**typed: Any) -> None:
-            given = {name: typed.pop(name) for name in made}
+            given = {name: typed.pop(name) for name in options_of_verb}
             how = {name: typed.pop(name) for name in read}
             values = dict(_values(given, texts_of, known))
             if alias and "qi" in values:
@@ -130,7 +130,7 @@ def from_verb(
 
         places = [p for p in own.values() if p.name not in ("verb_options", "reading")]
         at = next((i for i, p in enumerate(places) if p.default is not inspect.Parameter.empty), len(places))
-        ordered = [*places[:at], *made.values(), *places[at:-1], *read.values(), *places[-1:]]
+        ordered = [*places[:at], *options_of_verb.values(), *places[at:-1], *read.values(), *places[-1:]]
         hidden = [p for p in ordered if p.name == "qi"]
         ordered = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in ordered if p.name != "qi"] + hidden
         run.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]

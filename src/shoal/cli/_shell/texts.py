@@ -153,8 +153,8 @@ def read_as_policy(policy: Path | None, reading: dict[str, Any]) -> tuple[Policy
         return None, reading
     from shoal.release.policy.policy import Policy
 
-    asked = Policy.load(policy)
-    return asked, {**asked.read, **reading}
+    read = Policy.load(policy)
+    return read, {**read.read, **reading}
 
 
 def how_read(source: Mapping[str, Any]) -> list[str]:

@@ -40,9 +40,9 @@ def holder_register(
     json: Json = False,
 ) -> None:
     """Write a registration: the pseudonym, its public key and a signature. It contains no secret."""
-    made = _holder(secret).registration(vault_id, domain_id)
-    shared.write_json(out, made)
-    shared.tell(made, f"Your pseudonym is {made['pseudonym']}; hand {out} to the operator.", as_json=json)
+    registration = _holder(secret).registration(vault_id, domain_id)
+    shared.write_json(out, registration)
+    shared.tell(registration, f"Your pseudonym is {registration['pseudonym']}; hand {out} to the operator.", as_json=json)
 
 
 def holder_prove(
@@ -77,8 +77,8 @@ def accept(
 @shared.acting
 def challenge(session: shared.Session, pseudonym: Pseudonym, domain: DomainName) -> shared.Answer:
     """Make a new challenge for the holder of a pseudonym: valid for five minutes and one answer."""
-    made = session.challenge(domain, pseudonym)
-    return {"challenge": made, "vault": session.vault.id}, made
+    issued = session.challenge(domain, pseudonym)
+    return {"challenge": issued, "vault": session.vault.id}, issued
 
 
 @shared.acting
@@ -110,10 +110,10 @@ def issuer_add(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the public key, for participants.")] = None,
 ) -> shared.Answer:
     """Make an issuer: its credentials cannot be connected with the people who got them (owner)."""
-    made = session.create_issuer(name, domain)
+    issuer = session.create_issuer(name, domain)
     if out is not None:
-        shared.write_json(out, made)
-    return made, f"Issuer {name} is made. Publish its key {made['key']}: everybody must see the same one."
+        shared.write_json(out, issuer)
+    return issuer, f"Issuer {name} is made. Publish its key {issuer['key']}: everybody must see the same one."
 
 
 def _issuer_table(made: Any, _: Mapping[str, Any]) -> shared.Answer:
@@ -134,8 +134,8 @@ def holder_blind(
     with shared.secret_file(secret_out) as put:
         put(jsonlib.dumps(secret))
     shared.write_json(out, request)
-    words = f"Hand {out} to the operator. Is {request['key']} the key that others see too? Keep {secret_out}."
-    shared.tell({"issuer": request["issuer"], "key": request["key"]}, words, as_json=json)
+    note = f"Hand {out} to the operator. Is {request['key']} the key that others see too? Keep {secret_out}."
+    shared.tell({"issuer": request["issuer"], "key": request["key"]}, note, as_json=json)
 
 
 def holder_unblind(
@@ -151,10 +151,10 @@ def holder_unblind(
         kept = jsonlib.loads(shared.read_secret(secret))
     except ValueError:
         raise DataError(f"'{secret.name}' is not the secret of a request.") from None
-    made = issuing.finish(kept, str(shared.read_json(answer, "the issuer's answer").get("answer", "")))
+    token = issuing.finish(kept, str(shared.read_json(answer, "the issuer's answer").get("answer", "")))
     with shared.secret_file(out) as put:
-        put(jsonlib.dumps(made))
-    shared.tell({"issuer": made["issuer"], "key": made["key"], "file": out.name}, f"Your credential is in {out}.", as_json=json)
+        put(jsonlib.dumps(token))
+    shared.tell({"issuer": token["issuer"], "key": token["key"], "file": out.name}, f"Your credential is in {out}.", as_json=json)
 
 
 @shared.acting
@@ -168,8 +168,8 @@ def issue(
 ) -> shared.Answer:
     """Sign the blinded request of an enrolled person, once for each (operator)."""
     body = shared.read_json(request, "a request for a credential")
-    made = session.issue(name, shared.read_secret(identity_file), str(body.get("blinded", "")), purpose=purpose)
-    shared.write_json(out, {"issuer": name, "answer": made})
+    issued = session.issue(name, shared.read_secret(identity_file), str(body.get("blinded", "")), purpose=purpose)
+    shared.write_json(out, {"issuer": name, "answer": issued})
     return {"issuer": name, "out": out.name}, f"Answered; hand {out} to the person."
 
 
@@ -182,8 +182,8 @@ def redeem(
 ) -> shared.Answer:
     """Accept a credential, once. Nobody can tell who received it (operator)."""
     body = shared.read_json(credential, "a credential")
-    made = session.redeem(name, str(body.get("message", "")), str(body.get("signature", "")), purpose=purpose)
-    return {"issuer": name, "pseudonym": made}, f"Taken. Its one-time pseudonym is {made}."
+    redeemed = session.redeem(name, str(body.get("message", "")), str(body.get("signature", "")), purpose=purpose)
+    return {"issuer": name, "pseudonym": redeemed}, f"Taken. Its one-time pseudonym is {redeemed}."
 
 
 @shared.acting
@@ -191,8 +191,11 @@ def backup(
     session: shared.Session, out: Annotated[Path, typer.Option("--out", "-o", help="New file (mode 0600).")]
 ) -> shared.Answer:
     """Write the whole vault into one sealed file, while in use, and check the file."""
-    made = shared.care_of(session).backup(session, out)
-    return made.to_json(), f"{made.events} events, {made.rows:,} rows in {out}, checked. Keep it where the vault is not."
+    kept_copy = shared.care_of(session).backup(session, out)
+    return (
+        kept_copy.to_json(),
+        f"{kept_copy.events} events, {kept_copy.rows:,} rows in {out}, checked. Keep it where the vault is not.",
+    )
 
 
 def check_backup(
@@ -224,13 +227,13 @@ def restore(
     from shoal.protector import care
 
     pair = (shared.token(token_file), shared.read_secret(second))
-    made = care.restore(file, vault, key=shared.master_key(key_file, key_share), accept=pair, anchor=anchor)
-    lost = "an unknown number of" if made.events_lost is None else str(made.events_lost)
-    words = f"Restored at generation {made.backup.generation}; {lost} events came later and are lost."
-    if made.events_lost != 0:
-        words += " Pseudonyms given out since then are unknown here: make the tables of that time again."
-    shared.tell(made.to_json(), words, as_json=json)
-    made.vault.close()
+    restored = care.restore(file, vault, key=shared.master_key(key_file, key_share), accept=pair, anchor=anchor)
+    lost = "an unknown number of" if restored.events_lost is None else str(restored.events_lost)
+    note = f"Restored at generation {restored.backup.generation}; {lost} events came later and are lost."
+    if restored.events_lost != 0:
+        note += " Pseudonyms given out since then are unknown here: make the tables of that time again."
+    shared.tell(restored.to_json(), note, as_json=json)
+    restored.vault.close()
 
 
 def serve(

@@ -41,14 +41,14 @@ def rotate(
     if sum((domain is not None, master is not None, bool(master_shares), signing)) != 1:
         raise UsageError("give one key to change.", hint="--domain NAME, --new-key-file FILE, --new-key-share or --signing.")
     if domain is not None:
-        made = (care.rotate_domain(session, domain) if destroy is None else care.destroy_key(session, domain, destroy)).key_id
+        rotated = (care.rotate_domain(session, domain) if destroy is None else care.destroy_key(session, domain, destroy)).key_id
     elif master is not None:
-        made = care.rotate_master(session, key_at(master))
+        rotated = care.rotate_master(session, key_at(master))
     elif master_shares:
-        made = care.rotate_master(session, keys.from_shares([shared.read_secret(share) for share in master_shares]))
+        rotated = care.rotate_master(session, keys.from_shares([shared.read_secret(share) for share in master_shares]))
     else:
-        made = care.rotate_signer(session)
-    return {"key_id": made}, f"Now in use: key {made}."
+        rotated = care.rotate_signer(session)
+    return {"key_id": rotated}, f"Now in use: key {rotated}."
 
 
 @shared.acting
@@ -90,9 +90,9 @@ def honeytoken_plant(
     relation: Annotated[str, typer.Option("--relation", help="Counterpart, likewise.")] = "",
 ) -> shared.Answer:
     """Plant a person invented by the vault. Anyone who requests it raises an alarm, under any pseudonym."""
-    made = session.plant_honeytoken(domain, role=role, relation=relation)
-    words = made.pseudonym or f"Planted: {made.identity}. Name a role or relation for a pseudonym to lay out."
-    return {"domain": domain, "pseudonym": made.pseudonym, "identity": made.identity}, words
+    planted = session.plant_honeytoken(domain, role=role, relation=relation)
+    note = planted.pseudonym or f"Planted: {planted.identity}. Name a role or relation for a pseudonym to lay out."
+    return {"domain": domain, "pseudonym": planted.pseudonym, "identity": planted.identity}, note
 
 
 @shared.acting
@@ -121,9 +121,11 @@ def checkpoint(
     """Sign the current state of the log, to be kept where nobody here can change it."""
     from shoal.protector.log.witness import read
 
-    made = shared.care_of(session).checkpoint(session, since=int(read(since)[-1].get("seq", 0)) if since else 0, event=event)
-    shared.write_json(out, made)
-    return made, f"Checkpoint at event {made['seq']} in {out}."
+    checkpoint_of_now = shared.care_of(session).checkpoint(
+        session, since=int(read(since)[-1].get("seq", 0)) if since else 0, event=event
+    )
+    shared.write_json(out, checkpoint_of_now)
+    return checkpoint_of_now, f"Checkpoint at event {checkpoint_of_now['seq']} in {out}."
 
 
 @shared.acting
@@ -279,7 +281,7 @@ def domain_add(
         if renew_zipf
         else Renewal(uses=renew_uses, days=renew_days, on=tuple(renew_on or ()))
     )
-    made = session.create_domain(
+    domain = session.create_domain(
         name,
         kind=kind,
         scope=scope,
@@ -292,13 +294,15 @@ def domain_add(
         check_characters=check_characters,
         renewal=renewal,
     )
-    result = {"domain": made.name, "id": made.id, "kind": made.kind, "scope": made.scope, "key_id": made.key_id}
-    result |= {"renew_uses": str(made.renewal.uses)} if made.renewal.uses else {}
-    words = f"Domain '{made.name}' ({made.kind}, {made.scope}), key {made.key_id}."
+    result = {"domain": domain.name, "id": domain.id, "kind": domain.kind, "scope": domain.scope, "key_id": domain.key_id}
+    result |= {"renew_uses": str(domain.renewal.uses)} if domain.renewal.uses else {}
+    note = f"Domain '{domain.name}' ({domain.kind}, {domain.scope}), key {domain.key_id}."
     if renew_zipf:
         places = "1 place" if records_per_row == 1 else f"{records_per_row} places"
-        words += f" A pseudonym covers {made.renewal.uses} rows of {places} each; if a row contains more, give --records-per-row."
-    return result, words
+        note += (
+            f" A pseudonym covers {domain.renewal.uses} rows of {places} each; if a row contains more, give --records-per-row."
+        )
+    return result, note
 
 
 def _domain_table(made: Any, _: Mapping[str, Any]) -> shared.Answer:
@@ -369,8 +373,8 @@ def actor_token(
 ) -> shared.Answer:
     """Propose another token for a person, for all or some roles and domains. It is claimed like the first."""
     expires = None if days is None else time.time() + days * 86400
-    asked = {"scopes": scope or (), "domains": domain or (), "expires": expires}
-    return _propose(lambda: session.issue_token(name, **asked), code_out, {"actor": name})
+    rights = {"scopes": scope or (), "domains": domain or (), "expires": expires}
+    return _propose(lambda: session.issue_token(name, **rights), code_out, {"actor": name})
 
 
 def _propose(propose: Callable[[], Any], code_out: Path | None, details: dict[str, Any]) -> shared.Answer:
@@ -380,8 +384,8 @@ def _propose(propose: Callable[[], Any], code_out: Path | None, details: dict[st
     with shared.secret_file(code_out) as put:
         change = propose()
         put(change.code)
-    words = f"{shared.waits(change, ' --code-out FILE')} Your half of the code is in {code_out}."
-    return {**details, "change": change.id, "code_file": str(code_out)}, words
+    note = f"{shared.waits(change, ' --code-out FILE')} Your half of the code is in {code_out}."
+    return {**details, "change": change.id, "code_file": str(code_out)}, note
 
 
 def _say_revoked(count: int, given: Mapping[str, Any]) -> shared.Answer:

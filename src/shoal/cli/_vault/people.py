@@ -42,7 +42,7 @@ def request(
 
     if table is not None and (pseudonyms or file is not None or not id):
         raise UsageError("a table is taken alone: --table FILE --id COLUMN.")
-    made = session.request(
+    filed = session.request(
         domain,
         shared.lines_of(pseudonyms, file) if table is None else values_of(table, id),
         purpose=reason,
@@ -53,7 +53,7 @@ def request(
         relation=relation,
         recipient=recipient,
     )
-    return made.to_json(), f"{made.id} waits for approval by another person."
+    return filed.to_json(), f"{filed.id} waits for approval by another person."
 
 
 def _request_table(made: Any, _: Mapping[str, Any]) -> shared.Answer:
@@ -138,14 +138,14 @@ def audit(
     if segments is not None:
         written = archive.export(segments, functools.partial(care.log_segment, session))
         checked = archive.check(segments)
-        words = f"{len(written)} new segments in {segments}; {checked.segments} hold {checked.events} events."
-        return {"written": [file.name for file in written], **checked.to_json()}, words
+        note = f"{len(written)} new segments in {segments}; {checked.segments} hold {checked.events} events."
+        return {"written": [file.name for file in written], **checked.to_json()}, note
     if verify or checkpoint is not None:
         anchors = [] if checkpoint is None else witness.read(checkpoint)
         verdict = care.verify_log(session, anchors=anchors, acknowledged=acknowledge)
         shared.require_ok(verdict.ok, verdict.problems)
-        words = f"The log holds: {verdict.events} events, {verdict.checkpoints} signed checkpoints."
-        return verdict.to_json(), words + (" A trial vault: one person began it alone." if verdict.trial else "")
+        note = f"The log holds: {verdict.events} events, {verdict.checkpoints} signed checkpoints."
+        return verdict.to_json(), note + (" A trial vault: one person began it alone." if verdict.trial else "")
     if report is not None or plot is not None:
         rows = care.report(session, period=report or "month", by=by)
         if plot is not None:
@@ -176,17 +176,15 @@ def segments(
         shared.require_ok(not problems, tuple(problems))
         proven = [f"it continues event {earlier['seq']}"] if earlier else []
         proven += [f"it has event {signed['inclusion']['event']}"] if "inclusion" in signed else []
-        words = (
-            f"The checkpoint at event {signed['seq']} of vault {signed['vault'][:8]} holds{''.join(f'; {p}' for p in proven)}."
-        )
+        note = f"The checkpoint at event {signed['seq']} of vault {signed['vault'][:8]} holds{''.join(f'; {p}' for p in proven)}."
         by = f"Signed by {keys[0]}{f', the earlier one by {keys[1]}' if keys[1:] else ''}: compare with `shoal vault status`."
-        shared.tell(signed, f"{words} {by}", as_json=json)
+        shared.tell(signed, f"{note} {by}", as_json=json)
         return
     checked = archive.check(folder, keys=tuple(trust or ()))
     shared.require_ok(checked.ok, checked.problems)
-    words = f"The segments hold: {checked.segments} with {checked.events} events of vault {checked.vault[:8]}."
+    note = f"The segments hold: {checked.segments} with {checked.events} events of vault {checked.vault[:8]}."
     shared.tell(
-        checked.to_json(), f"{words} Signed by {', '.join(checked.keys)}: compare with `shoal vault status`.", as_json=json
+        checked.to_json(), f"{note} Signed by {', '.join(checked.keys)}: compare with `shoal vault status`.", as_json=json
     )
 
 
@@ -205,8 +203,8 @@ def retire(
     checked = archive.check(folder)
     shared.require_ok(checked.ok, checked.problems)
     done = shared.care_of(session).retire_log(session, checked.events, checked.head)
-    words = f"{done['events']:,} events left the database; {done['kept']:,} of them stay readable there, all of them in {folder}."
-    return done, words
+    note = f"{done['events']:,} events left the database; {done['kept']:,} of them stay readable there, all of them in {folder}."
+    return done, note
 
 
 def _reveal_table(rows: Any, _: Mapping[str, Any]) -> shared.Answer:
@@ -280,10 +278,10 @@ def intake(
     with _shared.progress("recognising"):
         done = intake_table(session, table, out, **details)
     counts = done["counts"]
-    words = f"{done['rows']:,} rows written to {out}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()) + "."
+    note = f"{done['rows']:,} rows written to {out}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()) + "."
     if counts["waiting"]:
-        words += " A clerk decides what waits (`shoal vault waiting`); then run the same again."
-    return done, words
+        note += " A clerk decides what waits (`shoal vault waiting`); then run the same again."
+    return done, note
 
 
 def _waiting_table(records: Any, _: Mapping[str, Any]) -> shared.Answer:
@@ -325,14 +323,17 @@ def confirm(
     waiting = {c.id: c for c in session.changes()}
     change = waiting.get(change_id.strip().upper())
     if change is None or change.action not in ("actor", "token"):
-        made = session.confirm(change_id, factor=factor)
-        return made.to_json(), f"{made.id} is confirmed."
+        confirmed = session.confirm(change_id, factor=factor)
+        return confirmed.to_json(), f"{confirmed.id} is confirmed."
     if code_out is None:
         raise UsageError("this change requires --code-out, for your half of the enrolment code.", hint="Add --code-out FILE.")
     with shared.secret_file(code_out) as put:
-        made = session.confirm(change_id, factor=factor)
-        put(made.code)
-    return {**made.to_json(), "code_file": str(code_out)}, f"{made.id} is confirmed. Your half of the code is in {code_out}."
+        confirmed = session.confirm(change_id, factor=factor)
+        put(confirmed.code)
+    return {
+        **confirmed.to_json(),
+        "code_file": str(code_out),
+    }, f"{confirmed.id} is confirmed. Your half of the code is in {code_out}."
 
 
 @shared.opening

@@ -113,10 +113,10 @@ class Engine(ABC):
 
     def unmake(self) -> None:
         """Drop the table that was created last."""
-        made, self.made = self.made, None
-        if made is not None:
+        temporary, self.made = self.made, None
+        if temporary is not None:
             with suppress(ShoalError):  # gone already, with its transaction or its connection
-                self.send(f"DROP TABLE {made}")
+                self.send(f"DROP TABLE {temporary}")
 
     def take_over(self, passing: str, name: str) -> None:
         """Give a table that was made under a passing name the name of another one, which is dropped: both at once."""

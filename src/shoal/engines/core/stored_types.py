@@ -103,13 +103,13 @@ def former_fits(values: Any, column: Column) -> bool:
     if isinstance(values, pa.ChunkedArray):
         return all(former_fits(chunk, column) for chunk in values.chunks)
     try:
-        made = _moments(values, wanted) if pa.types.is_timestamp(wanted) else values.cast(wanted)
+        typed = _moments(values, wanted) if pa.types.is_timestamp(wanted) else values.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
         return False
     if pa.types.is_uint64(wanted) and pa.types.is_floating(values.type):  # a cast of 2⁶⁴ would give the number below it
         return not pc.any(pc.greater_equal(values, 2.0**64)).as_py()
     if pa.types.is_floating(wanted):
-        return not pc.any(pc.and_(pc.is_finite(values), pc.invert(pc.is_finite(made)))).as_py()
+        return not pc.any(pc.and_(pc.is_finite(values), pc.invert(pc.is_finite(typed)))).as_py()
     return not (pa.types.is_decimal(wanted) and pa.types.is_floating(values.type)) or _has_decimals(values, wanted.scale)
 
 

@@ -71,9 +71,9 @@ class Tally:
 
     def first(self, width: int) -> Tally:
         """The tally over the first ``width`` columns: their combinations are in order already."""
-        words = self.ranks.first(width)
-        starts = np.flatnonzero(self._starts(words))
-        ranks = PackedCodes([w[starts] for w in words], self.ranks.widths[:width])
+        keys = self.ranks.first(width)
+        starts = np.flatnonzero(self._starts(keys))
+        ranks = PackedCodes([w[starts] for w in keys], self.ranks.widths[:width])
         return Tally(ranks, self.used[:width], np.add.reduceat(self.counts, starts))
 
     def coarser(self, places: Sequence[int]) -> Tally:
@@ -81,16 +81,16 @@ class Tally:
         if list(places) == list(range(len(places))):
             return self.first(len(places))
         widths = [self.ranks.widths[j] for j in places]
-        words, spaces = [], []
+        keys, spaces = [], []
         for columns in words_of(widths):
             word = np.zeros(self.n, np.uint64)
             for i in columns:
                 word *= np.uint64(widths[i])
                 word += self.ranks[places[i]].astype(np.uint64)
-            words.append(word)
+            keys.append(word)
             spaces.append(math.prod(widths[i] for i in columns))
-        grouping = group_words(words, spaces)
-        distinct = [w[grouping.first] for w in words]
+        grouping = group_words(keys, spaces)
+        distinct = [w[grouping.first] for w in keys]
         order, _ = sort_words(distinct, spaces)
         counts = sum_by(grouping.ids, self.counts, grouping.n)[order]
         return Tally(PackedCodes([d[order] for d in distinct], widths), [self.used[j] for j in places], counts)
@@ -116,13 +116,13 @@ class Tallies:
         if len(wanted) == 1 and sum(map(len, wanted[0].lookups)) <= self._rows:
             self._alone[wanted[0]] = _of_one(wanted[0])
             return self._alone[wanted[0]]
-        words, widths, used = _keys(wanted, self._rows, last=last)
+        keys, widths, used = _keys(wanted, self._rows, last=last)
         spaces = [math.prod(widths[j] for j in columns_of) for columns_of in words_of(widths)]
-        if len(words) == 1:
-            distinct, counts = count_keys(words[0], spaces[0])
+        if len(keys) == 1:
+            distinct, counts = count_keys(keys[0], spaces[0])
             tally = Tally(PackedCodes([distinct], widths), used, counts)
         else:
-            distinct_words, counts = count_words(words, spaces)
+            distinct_words, counts = count_words(keys, spaces)
             tally = Tally(PackedCodes(distinct_words, widths), used, counts)
         if len(wanted) == 1:
             self._alone[wanted[0]] = tally
@@ -157,7 +157,7 @@ def _keys(columns: Sequence[Ranked], rows: int, *, last: bool) -> tuple[list[Key
     if math.prod(widths) > DIRECT_FACTOR * rows and len(words_of(rounded)) == len(words_of(widths)):
         widths = rounded
     used = [np.zeros(w, np.bool_) for w in widths]
-    words = []
+    keys = []
     for columns_of in words_of(widths):
         key = np.zeros(rows, np.uint64)
         for j in columns_of:
@@ -167,8 +167,8 @@ def _keys(columns: Sequence[Ranked], rows: int, *, last: bool) -> tuple[list[Key
                 at += len(codes)
             if last:
                 columns[j].chunks.clear()
-        words.append(key)
-    return words, widths, used
+        keys.append(key)
+    return keys, widths, used
 
 
 BYTES_PER_ROW = 32

@@ -120,10 +120,10 @@ class _Parts:
 
     def marks(self, terms: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:
         """The fingerprints of the columns that the engine has one for, by name."""
-        made = {f"k{i}": self.engine.fingerprint(item.value.copy(), item.column) for i, item in enumerate(self.shaped)}
+        fingerprints = {f"k{i}": self.engine.fingerprint(item.value.copy(), item.column) for i, item in enumerate(self.shaped)}
         for name in self.request.sensitive:
-            made[f"v{self.names.index(name)}"] = self.mark(name)
-        return {name: mark for name, mark in made.items() if name in terms and mark != terms[name]}
+            fingerprints[f"v{self.names.index(name)}"] = self.mark(name)
+        return {name: mark for name, mark in fingerprints.items() if name in terms and mark != terms[name]}
 
     def fetch(self, query: exp.Select) -> Any:
         batches, size = [], 0

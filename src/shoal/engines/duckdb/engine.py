@@ -78,9 +78,9 @@ class DuckDB(Engine):
     @cached_property
     def folder(self) -> Path:
         """A private folder, made when it is first needed, and removed with the engine."""
-        made, remove = scratch_of(self)
+        scratch, remove = scratch_of(self)
         self.also_close(remove, None)
-        return made
+        return scratch
 
     @property
     def _connection(self) -> Any:
@@ -129,18 +129,20 @@ class DuckDB(Engine):
             raise UnreadableError(f"file '{self._file}' does not exist.", hint="Check the path.")
         try:
             if self._file is None:
-                made = duckdb.connect(config={**_SETTINGS, "temp_directory": str(self.folder)})
+                connection = duckdb.connect(config={**_SETTINGS, "temp_directory": str(self.folder)})
             else:  # connections of one process to one file share a database: what differs between them is set afterwards
-                made = duckdb.connect(str(self._file), read_only=read_only, config=_SETTINGS)
+                connection = duckdb.connect(str(self._file), read_only=read_only, config=_SETTINGS)
                 with suppress(duckdb.Error):  # the folder is in use already, by another connection
-                    made.execute(f"SET temp_directory = {literal(str(_spill()))}")
+                    connection.execute(f"SET temp_directory = {literal(str(_spill()))}")
             if self.memory is not None:
-                made.execute(f"SET memory_limit = '{for_database(self.memory)}B'")
+                connection.execute(f"SET memory_limit = '{for_database(self.memory)}B'")
         except duckdb.Error as error:
             raise translated(error, str(self._file)) from None
         with suppress(duckdb.Error):  # a build without time zones has no zoned moments either
-            made.execute("SET GLOBAL TimeZone = 'UTC'")  # moments with a zone are spelled in UTC, for any zone of the machine
-        return _quiet(made)
+            connection.execute(
+                "SET GLOBAL TimeZone = 'UTC'"
+            )  # moments with a zone are spelled in UTC, for any zone of the machine
+        return _quiet(connection)
 
     def hold(self, *, write: bool = False) -> str | None:
         """A database file is locked while it is open: nobody else writes to it. Its name is its size and last change."""

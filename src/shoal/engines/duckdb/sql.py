@@ -105,41 +105,41 @@ class LateTypeError(UnreadableError):
 
 def translated(error: BaseException, source: str) -> ShoalError:
     """Our own words for a driver's error: its text may hold data values, so only line and field numbers are taken from it."""
-    words = str(error)
-    if match := _TYPE.search(words):
+    message = str(error)
+    if match := _TYPE.search(message):
         return LateTypeError("a column typed from a sample holds something else.", position=int(match.group(1)))
-    if match := _CSV_LINE.search(words):
-        return _csv_error(int(match.group(1)), words, source)
-    if "state machine reached an invalid state" in words:
+    if match := _CSV_LINE.search(message):
+        return _csv_error(int(match.group(1)), message, source)
+    if "state machine reached an invalid state" in message:
         return UnreadableError(
             f"'{source}' is not a regular CSV file: its lines end in different ways, or a quote stands where none may.",
             hint="Save it with one kind of line end (\\n or \\r\\n), or pass quote= if the guess is wrong.",
         )
-    if "not latin-1 encoded" in words:
+    if "not latin-1 encoded" in message:
         return UnreadableError(f"'{source}' is not valid in encoding 'latin-1'.", hint="Pass encoding='cp1252' or the right one.")
-    if match := _JSON_LINE.search(words):
+    if match := _JSON_LINE.search(message):
         line = int(match.group(1)) - 1  # DuckDB counts the line break before it
         return UnreadableError(f"line {line} of '{source}' is not JSON.", hint="Write one whole object per line.", line=line)
     kind = type(error).__name__
-    if "different configuration" in words:
+    if "different configuration" in message:
         return EngineError(f"'{source}' is open for writing in this process.", hint="Close that connection first.")
-    if "Could not set lock" in words:
+    if "Could not set lock" in message:
         return EngineError(f"'{source}' is open in another process that writes to it.", hint="Close it there, or copy the file.")
-    if "No files found" in words or "No such file" in words or "Cannot open file" in words:
+    if "No files found" in message or "No such file" in message or "Cannot open file" in message:
         return UnreadableError(
             f"the file behind '{source}' is not there (any more) or may not be read.", hint="Check the path and its rights."
         )
     if stopped(error):
         raise KeyboardInterrupt from None
-    if kind == "OutOfMemoryException" or "Out of Memory" in words:
+    if kind == "OutOfMemoryException" or "Out of Memory" in message:
         return MemoryBudgetError(
             "DuckDB ran out of memory.", hint="Raise --memory where it is given, count fewer or coarser columns, or free memory."
         )
-    if "No space left" in words or "could not write" in words.lower():
+    if "No space left" in message or "could not write" in message.lower():
         return OutputError(
             "the disk is full, or the file may not be written.", hint="Free space and run again; nothing was left behind."
         )
-    if kind == "CatalogException" or "Catalog Error" in words:
+    if kind == "CatalogException" or "Catalog Error" in message:
         return UnreadableError(f"'{source}' does not exist in the database (any more).", hint="Check the name of the table.")
     if kind == "BinderException":
         return EngineError(f"DuckDB could not resolve a column of '{source}'.", hint="Has the table changed since it was opened?")

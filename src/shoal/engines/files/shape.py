@@ -144,8 +144,8 @@ def _pairs(names: Row, body: Sequence[Row], kinds: Sequence[str]) -> bool:
     """Whether two columns are the names and values of one record: values of several kinds, each different."""
     rows = [names, *body] if names else body
     values = [text_of(r[1]) for r in rows if len(r) > 1]
-    words = sum(kind == "text" and any(map(str.isalpha, text_of(r[1]))) for kind, r in zip(kinds, body, strict=True))
-    several = words > 1 and sum(kind in ("number", "date") for kind in kinds) > 1
+    named = sum(kind == "text" and any(map(str.isalpha, text_of(r[1]))) for kind, r in zip(kinds, body, strict=True))
+    several = named > 1 and sum(kind in ("number", "date") for kind in kinds) > 1
     return FEWEST_PAIRS <= len(rows) <= 50 and several and len({*values}) == len(values)
 
 

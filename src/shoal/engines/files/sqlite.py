@@ -158,7 +158,7 @@ def _translate(error: sqlite3.Error, path: Path) -> ShoalError:
         return EngineError(f"a {gone[1]} does not exist (any more) in '{path}'.", hint="Check the table or view in the file.")
     if "UTF-8" in message or "user-defined function" in message:  # which gets a text as Python decodes it, or fails
         return UnreadableError(f"a text in '{path}' is not valid UTF-8.", hint="Correct it, or read the column as binary.")
-    known = next((words for start, words in _ERRORS.items() if name.startswith(start)), None)
+    known = next((reason for start, reason in _ERRORS.items() if name.startswith(start)), None)
     what, hint = known or (f"cannot be read ({name or type(error).__name__}).", "Check the table with another program.")
     return UnreadableError(f"'{path}' {what}", hint=hint)
 
@@ -239,8 +239,8 @@ def _readings(connection: sqlite3.Connection, table: str, types: Mapping[str, st
         flags = {n: _flags(n, declared.get(n, ""), types.get(n)) for n in names[start : start + _AT_ONCE]}
         terms = ", ".join(term for terms in flags.values() for term in terms)
         answers = iter(connection.execute(f"SELECT {terms} FROM {source}").fetchone())  # noqa: S608  quoted identifiers
-        for name, asked in flags.items():
-            facts = [next(answers) for _ in asked]
+        for name, wanted in flags.items():
+            facts = [next(answers) for _ in wanted]
             requested = name in types
             readings.append(_read_as(name, types[name], facts) if requested else _by_cells(name, declared.get(name, ""), facts))
     return readings
@@ -319,8 +319,8 @@ def _declared_moment(declared: str) -> str | None:
 
 def _without_values(declared: str) -> str:
     """The kind of a column without a single value."""
-    words = {"INT": "integer", "REAL": "float", "FLOA": "float", "DOUB": "float", "BOOL": "boolean"}
-    return next((kind for word, kind in words.items() if word in declared), _declared_moment(declared) or "text")
+    kinds = {"INT": "integer", "REAL": "float", "FLOA": "float", "DOUB": "float", "BOOL": "boolean"}
+    return next((kind for word, kind in kinds.items() if word in declared), _declared_moment(declared) or "text")
 
 
 # -- the copy -----------------------------------------------------------------------------------------------------------------

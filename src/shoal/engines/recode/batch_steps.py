@@ -49,14 +49,14 @@ def with_codes(result: Any, before: Any, declared: Declared) -> Any:
 
 def _put_back(result: Any, name: str, before: Any, here: Any, codes: tuple[object, ...]) -> Any:
     """Codes back in their places; a number that became one by calculation moves just beside it."""
-    made = result.column(name)
-    if made.type == pa.null():
-        made = made.cast(before.type)
+    values = result.column(name)
+    if values.type == pa.null():
+        values = values.cast(before.type)
     for low, high in number_ranges(codes):
-        if pa.types.is_integer(made.type) or pa.types.is_floating(made.type):
-            made = _beside(made, before, low, high)
-    text = pa.types.is_string(made.type) or pa.types.is_string(before.type)
-    own, new = (canonical_text(before), canonical_text(made)) if text else (before.cast(made.type), made)
+        if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+            values = _beside(values, before, low, high)
+    text = pa.types.is_string(values.type) or pa.types.is_string(before.type)
+    own, new = (canonical_text(before), canonical_text(values)) if text else (before.cast(values.type), values)
     return result.set_column(result.schema.get_field_index(name), name, pc.if_else(here, own, new))
 
 
@@ -123,8 +123,8 @@ class Later(StreamStep):
 
     def after(self, column: Column) -> Column:
         """What is known of the column that it makes."""
-        made: Column = self.step.after(column)
-        return made
+        recoded: Column = self.step.after(column)
+        return recoded
 
     def start(self, seed: int) -> Callable[[Any, Any], Any]:
         step = self.step

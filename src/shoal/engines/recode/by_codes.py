@@ -64,8 +64,8 @@ class CodedRows:
     def batches(self, progress: Progress | None, *, dictionaries: bool) -> Generator[Any]:
         """Record batches in the published order, one gathered while another is written; texts as dictionaries where asked for."""
         total, done = len(self.order), 0
-        made = self._made(dictionaries)
-        for batch in ahead(made) if total > BLOCK else made:
+        columns = self._made(dictionaries)
+        for batch in ahead(columns) if total > BLOCK else columns:
             yield batch
             done += batch.num_rows
             if progress is not None:
@@ -250,15 +250,15 @@ def _places(table: Any, names: Sequence[str], columns: Sequence[_Ranks], first: 
 def _group_rows(columns: Sequence[_Ranks], records: int) -> Grouping:
     """The rows by their ranks in these columns."""
     widths = [len(c.categories) + 1 for c in columns]
-    words, spaces = [], []
+    keys, spaces = [], []
     for columns_of in words_of(widths):
         key = np.zeros(records, np.uint64)
         for j in columns_of:
             key *= np.uint64(widths[j])
             key += columns[j].ranks
-        words.append(key)
+        keys.append(key)
         spaces.append(math.prod(widths[j] for j in columns_of))
-    return group_words(words, spaces)
+    return group_words(keys, spaces)
 
 
 @dataclass(frozen=True, eq=False)

@@ -173,14 +173,14 @@ class Staging:
         if step.by_place:  # the order of the rows must not matter
             order = sorted_order(to_numpy(columns[HASH].combine_chunks()))
             columns = columns.take(from_numpy(order))
-        made = beside_codes(step, self._view(columns, step), self._seed(step), self._declared(step)).select(list(step.columns))
+        stepped = beside_codes(step, self._view(columns, step), self._seed(step), self._declared(step)).select(list(step.columns))
         if step.by_place:
             place = np.empty(len(order), np.int64)
             place[order] = np.arange(len(order))
-            made = made.take(from_numpy(place))
+            stepped = stepped.take(from_numpy(place))
         first = 0
         for batch in rows.tables():
-            yield self._replace(batch, step, made.slice(first, batch.num_rows))
+            yield self._replace(batch, step, stepped.slice(first, batch.num_rows))
             first += batch.num_rows
         rows.remove()
 

@@ -238,12 +238,12 @@ class Spark(Engine):
         with ExitStack() as stack:
             here = place == out.absolute().parent
             folder = stack.enter_context(staged(place)) if here else self.stays(staged(place))
-            made = folder / "data.parquet"
-            made.mkdir()
+            target = folder / "data.parquet"
+            target.mkdir()
             with self._errors(), self._utc():
-                write_parts(self._spark.sql(self.render(query)), names, made, number_of_parts(expected))
-            publish_parts(made, out, expected)
-        return str(out.absolute() if here else made)
+                write_parts(self._spark.sql(self.render(query)), names, target, number_of_parts(expected))
+            publish_parts(target, out, expected)
+        return str(out.absolute() if here else target)
 
     # -- the dialect --------------------------------------------------------------------------------------------------
 

@@ -171,11 +171,11 @@ def publish_parts(folder: Path, out: Path, expected: int) -> None:
     if rows != expected:
         raise changed(expected, rows)
     with staged(out.absolute().parent) as place:
-        made = place / "parts"
-        made.mkdir()
+        target = place / "parts"
+        target.mkdir()
         for file in files:
-            _link(file, made / file.name)
-        made.rename(out)
+            _link(file, target / file.name)
+        target.rename(out)
 
 
 def _link(file: Path, to: Path) -> None:

@@ -152,9 +152,9 @@ def session(master: str = "local[*]") -> Any:
         builder = SparkSession.builder.master(master).appName("shoal")
         for name, value in _CONF.items():
             builder = builder.config(name, value)
-        made = _started(builder.getOrCreate, master)
-        made.sparkContext.setLogLevel("OFF")
-        return made
+        started = _started(builder.getOrCreate, master)
+        started.sparkContext.setLogLevel("OFF")
+        return started
 
 
 def _check_installed(master: str) -> None:
@@ -208,10 +208,10 @@ def _find_connected(master: str) -> Any:
     active = SparkSession.getActiveSession()
     if active is not None and _same_place(active.client, master):
         return active
-    made = _started(SparkSession.builder.remote(master).create, master)
-    _CONNECTED[master] = [made, 1]
-    atexit.register(_hang_up, made.client)  # after the client's own, so it runs before it
-    return made
+    started = _started(SparkSession.builder.remote(master).create, master)
+    _CONNECTED[master] = [started, 1]
+    atexit.register(_hang_up, started.client)  # after the client's own, so it runs before it
+    return started
 
 
 def _hang_up(client: Any) -> None:

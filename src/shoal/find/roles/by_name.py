@@ -185,8 +185,8 @@ def _is_measured(facts: ColumnFacts) -> bool:
 def _no_dates(view: ColumnView) -> bool:
     """Words without a digit that are not months or weekdays: whether a date changed, not a date."""
     facts = view.facts
-    words = facts.kind == "text" and not any(c.isdigit() for v in facts.values for c in v)
-    return words and view.guess.scale is Scale.NOMINAL
+    plain_text = facts.kind == "text" and not any(c.isdigit() for v in facts.values for c in v)
+    return plain_text and view.guess.scale is Scale.NOMINAL
 
 
 def _words_without_order(view: ColumnView) -> bool:

@@ -147,8 +147,8 @@ def by_weight(view: ColumnView) -> Decision | None:
         return None
     if numbers is None:
         return Decision.of(BY_KEY["body"]) if called else None
-    said = words | set(expanded(facts.label))
-    body = bool(said & _BIRTH_WORDS and said & _WEIGHT_WORDS) or (called and _human_weight(facts, said))
+    all_words = words | set(expanded(facts.label))
+    body = bool(all_words & _BIRTH_WORDS and all_words & _WEIGHT_WORDS) or (called and _human_weight(facts, all_words))
     if body:
         return Decision(Role.QUASI, "its name says weight and its values are those of bodies", 0.7, "body", None, Scale.NUMBER)
     if called and not survey and _newborn_weight(facts):

@@ -133,15 +133,15 @@ def _by_count(view: ColumnView, decision: Decision) -> Decision:
     coded = facts.kind == "text" and facts.singled_out >= OWN_CODES and short_codes(facts)
     if decision.role is Role.UNDECIDED and own:
         why = "every row has its own whole number, and nothing says that it is an amount"
-        made = Decision(Role.DIRECT, why, 0.6, "all_different", 18, Scale.ID)
+        direct = Decision(Role.DIRECT, why, 0.6, "all_different", 18, Scale.ID)
     elif decision.role is Role.UNDECIDED and coded:
         why = "codes of letters and digits, most of them in one row only: they may number people"
-        made = Decision(Role.DIRECT, why, 0.5, "all_different", 18, Scale.ID)
+        direct = Decision(Role.DIRECT, why, 0.5, "all_different", 18, Scale.ID)
     else:
-        made = Decision(
+        direct = Decision(
             Role.QUASI, f"{percent}: whoever knows it finds them", 0.5, decision.topic, decision.hipaa, decision.scale
         )
-    return with_evidence(made, "shape")
+    return with_evidence(direct, "shape")
 
 
 def _recognize(view: ColumnView) -> Decision:

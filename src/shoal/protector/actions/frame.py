@@ -67,9 +67,9 @@ class Frame:
 
     def propose(self, tx: Tx, now: float, action: str, what: dict[str, Any], *, code: str = "") -> Change:
         """A change that waits for a second person."""
-        made = changes.propose(tx, action, what, proposer=self.name, token=self.token, time=now, code=code)
-        self.log(tx, now, "propose", change=made.id, detail=action)
-        return made
+        proposed = changes.propose(tx, action, what, proposer=self.name, token=self.token, time=now, code=code)
+        self.log(tx, now, "propose", change=proposed.id, detail=action)
+        return proposed
 
     def decide_with(self, action: str, factor: str) -> None:
         """Check the caller's one-time code where her role decides with one; a wrong one is counted and refused."""

@@ -38,9 +38,9 @@ class OwnerActions(SessionPart):
                 )
             numbered = replace(wanted, number=tx.state.next_domain, id=os.urandom(8).hex())
             tx.state.next_domain += 1
-            made = self._frame.vault.keyring.new_domain(tx, numbered)
-            self._frame.log(tx, now, "domain", domain=name, detail=f"made: {made.kind}, {made.scope}", key=made.key_id)
-        return made
+            domain = self._frame.vault.keyring.new_domain(tx, numbered)
+            self._frame.log(tx, now, "domain", domain=name, detail=f"made: {domain.kind}, {domain.scope}", key=domain.key_id)
+        return domain
 
     def domains(self) -> list[Domain]:
         """The domains that the token reaches (for every role)."""
@@ -61,11 +61,11 @@ class OwnerActions(SessionPart):
                 self._frame.use(tx, now, change)
             one, other = keyring.domain(tx, source), keyring.domain(tx, target)
             kept = [d for d in one.translate_to if d != other.id]
-            made = replace(one, translate_to=(*kept, other.id) if allowed else tuple(kept))
-            tx.put(DOMAIN, source, made.to_json())
+            changed = replace(one, translate_to=(*kept, other.id) if allowed else tuple(kept))
+            tx.put(DOMAIN, source, changed.to_json())
             detail = "translation allowed" if allowed else "translation ended"
             self._frame.log(tx, now, "domain", domain=source, target=target, detail=detail)
-        return made
+        return changed
 
     def add_actor(self, name: str, roles: Sequence[str], **token: Any) -> Change:
         """Propose a new person with these roles (and ``scopes``, ``domains``, ``expires``, ``label`` of the token).
@@ -163,9 +163,9 @@ class OwnerActions(SessionPart):
         with self._frame.acting("honeytoken", domain) as (tx, now):
             opened = self._frame.open_domain(tx, domain)
             self._frame.count(tx, now, "honeytoken", "", 1, domain=domain)
-            made = plant_identity(tx, opened, Context(role, relation), now)
+            planted = plant_identity(tx, opened, Context(role, relation), now)
             self._frame.log(tx, now, "honeytoken", domain=domain)
-        return made
+        return planted
 
     def withdraw_honeytoken(self, domain: str, planted: str) -> None:
         """Withdraw a honeytoken, named by its identity or pseudonym, after a second person confirmed it."""
@@ -213,25 +213,25 @@ class ConfirmingActions(SessionPart):
         frame = self._frame
         frame.decide_with("confirm", factor)
         with frame.acting("confirm", change=for_log(change_id, "CHG-")) as (tx, now):
-            made = changes.decide(tx, change_id, second=frame.name, token=frame.token, agree=True, time=now)
-            frame.log(tx, now, "confirm", change=made.id, detail=made.action)
+            change = changes.decide(tx, change_id, second=frame.name, token=frame.token, agree=True, time=now)
+            frame.log(tx, now, "confirm", change=change.id, detail=change.action)
             mine = ""
-            if made.action in ("actor", "token"):
+            if change.action in ("actor", "token"):
                 mine = accounts.new_code()
-                what = {**made.what, "codes": [made.code, mine]}
+                what = {**change.what, "codes": [change.code, mine]}
             else:
-                what = dict(made.what)
-            if made.action in _AT_ONCE:
-                frame.use(tx, now, made)
-                _AT_ONCE[made.action](frame, tx, now, what)
-        return replace(made, code=mine, tokens=())
+                what = dict(change.what)
+            if change.action in _AT_ONCE:
+                frame.use(tx, now, change)
+                _AT_ONCE[change.action](frame, tx, now, what)
+        return replace(change, code=mine, tokens=())
 
     def refuse(self, change_id: str) -> Change:
         frame = self._frame
         with frame.acting("confirm", change=for_log(change_id, "CHG-")) as (tx, now):
-            made = changes.decide(tx, change_id, second=frame.name, token=frame.token, agree=False, time=now)
-            frame.log(tx, now, "confirm", change=made.id, detail=made.action, outcome="refused")
-        return replace(made, code="", tokens=())
+            change = changes.decide(tx, change_id, second=frame.name, token=frame.token, agree=False, time=now)
+            frame.log(tx, now, "confirm", change=change.id, detail=change.action, outcome="refused")
+        return replace(change, code="", tokens=())
 
 
 def _apply_actor(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any]) -> None:
@@ -298,17 +298,17 @@ class OwnActions(SessionPart):
         frame = self._frame
         with frame.writing("factor") as (tx, now):
             frame.caller(tx, now).require_whole()
-            made = factors.set_up(tx, frame.name, f"Shoal vault {frame.vault.id[:8]}")
+            factor = factors.set_up(tx, frame.name, f"Shoal vault {frame.vault.id[:8]}")
             frame.log(tx, now, "factor", detail="set up")
-        return made
+        return factor
 
     def renew(self) -> str:
         """A new token in place of yours, for as long again; what you approved or confirmed with the old one ends with it."""
         frame = self._frame
         with frame.writing("renew") as (tx, now):
-            made = accounts.renew_token(tx, frame.token, now)
+            renewed = accounts.renew_token(tx, frame.token, now)
             frame.log(tx, now, "renew")
-        return made
+        return renewed
 
     def delegate(self, action: str, *, domains: Iterable[str] = (), seconds: float = 900.0) -> str:
         """A token of yours for one action (and domains) and a short time, to be given to a program.
@@ -317,6 +317,6 @@ class OwnActions(SessionPart):
         """
         frame = self._frame
         with frame.writing("delegate") as (tx, now):
-            made = accounts.lend(tx, frame.token, action, domains=list(domains), seconds=seconds, time=now)
+            delegated = accounts.lend(tx, frame.token, action, domains=list(domains), seconds=seconds, time=now)
             frame.log(tx, now, "delegate", detail=action)
-        return made
+        return delegated

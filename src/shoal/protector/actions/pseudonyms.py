@@ -33,15 +33,15 @@ class PseudonymActions(SessionPart):
         column, as_list = text_column(values)
         with frame.acting("pseudonymize", domain) as (tx, now):
             opened = frame.open_domain(tx, domain)
-            asked = column.unique()
-            usage = frame.counted(tx, now, "pseudonymize", purpose, len(asked), domain=domain)
-            made = opened.pseudonymize(tx, column, Context(role, relation), now)
+            distinct = column.unique()
+            usage = frame.counted(tx, now, "pseudonymize", purpose, len(distinct), domain=domain)
+            pseudonyms = opened.pseudonymize(tx, column, Context(role, relation), now)
             key = opened.domain.key_id
             frame.log(tx, now, "pseudonymize", domain=domain, count=len(column), key=key, purpose=purpose, source=source)
-            planted = column_has_planted(tx, opened, asked)
-            seen = asked.slice(0, limits.SAMPLE).to_pylist()
+            planted = column_has_planted(tx, opened, distinct)
+            seen = distinct.slice(0, limits.SAMPLE).to_pylist()
             frame.watch(tx, now, "pseudonymize", usage, seen, planted=planted, domain=domain, purpose=purpose)
-        return made.to_pylist() if as_list else made
+        return pseudonyms.to_pylist() if as_list else pseudonyms
 
     def find(self, domain: str, identity: str, *, purpose: str = "", role: str = "", relation: str = "") -> str | None:
         """The pseudonym of an identity if it has one; found and not found take the same time."""
@@ -96,10 +96,10 @@ class PseudonymActions(SessionPart):
             if any_planted(tx, known, plain):
                 raise AccessError("the translation is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
             column = pa.array([None if p is None else p.decode() for p in plain], pa.string())
-            made = wanted.pseudonymize(tx, column, Context(role, relation), now)
+            translated = wanted.pseudonymize(tx, column, Context(role, relation), now)
             details = {"domain": source, "target": target, "purpose": purpose, "count": len(pseudonyms)}
             frame.log(tx, now, "translate", **details, subjects=log_names(tx, known, plain, most=NAMES_LOGGED))
-        out: list[str | None] = made.to_pylist()
+        out: list[str | None] = translated.to_pylist()
         return out
 
 
@@ -121,14 +121,14 @@ def plant_identity(tx: Tx, opened: OpenDomain, context: Context, time: float) ->
         )
     identity = "HONEY" + base32.encode(os.urandom(15))
     column, _ = text_column([identity])
-    made = ""
+    text = ""
     needs_more = domain.scope not in ("person", "transaction") and context == Context()
     if domain.kind != "self-generated" and not needs_more:
-        made = opened.pseudonymize(tx, column, context, time, check=False)[0].as_py()
+        text = opened.pseudonymize(tx, column, context, time, check=False)[0].as_py()
     (known,) = opened.cleaned(column).to_pylist()
     body = tx.get(HONEY, domain.name) or {"identities": []}
     tx.put(HONEY, domain.name, {"identities": sorted({*body["identities"], known})})
-    return Honeytoken(identity, made)
+    return Honeytoken(identity, text)
 
 
 def withdraw_identity(tx: Tx, opened: OpenDomain, subject: str) -> bool:
@@ -181,9 +181,9 @@ class HolderActions(SessionPart):
     def challenge(self, domain: str, pseudonym: str) -> str:
         """A fresh challenge for the holder of a self-generated pseudonym."""
         with self._frame.acting("prove", domain) as (tx, now):
-            made = self_generated.new_challenge(tx, self._open(tx, domain).domain.id, pseudonym, now)
+            issued = self_generated.new_challenge(tx, self._open(tx, domain).domain.id, pseudonym, now)
             self._frame.log(tx, now, "prove", domain=domain, detail="challenge")
-        return made
+        return issued
 
     def check_ownership(self, domain: str, pseudonym: str, challenge: str, proof: str) -> bool:
         """Whether the challenge was answered by the one who made the pseudonym."""

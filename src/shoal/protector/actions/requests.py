@@ -67,16 +67,16 @@ class RequestActions(SessionPart):
             frame.count(tx, now, "request", purpose, len(pseudonyms), domain=domain, case=case)
             context = Context(role, relation) if role or relation else None
             plain = _resolve(tx, opened, pseudonyms, version=version, context=context, time=now)
-            asked = Request(
+            filed = Request(
                 "", frame.name, domain, tuple(pseudonyms), purpose, case, created=now, expires=now, key_version=version,
                 role=role, relation=relation, recipient=recipient, flagged=any_planted(tx, opened, plain),
             )  # fmt: skip
-            made = requests.create(tx, asked, seconds)
-            details = {**_log_words(made), "purpose": purpose, "case": case}
+            stored = requests.create(tx, filed, seconds)
+            details = {**_log_words(stored), "purpose": purpose, "case": case}
             frame.log(tx, now, "request", **details)
-            if made.flagged:
+            if stored.flagged:
                 frame.log(tx, now, "request", outcome="alarm", reason="honeytoken", **details)
-        return made
+        return stored
 
     def requests(self) -> list[Request]:
         """One's own requests; for approvers, auditors and owners all of them."""
@@ -101,20 +101,20 @@ class RequestActions(SessionPart):
         frame = self._frame
         action = "approve" if approve else "deny"
         with frame.acting(action, request=for_log(request_id, "REQ-")) as (tx, now):
-            made = requests.decide(
+            decided = requests.decide(
                 tx, request_id, approver=frame.name, token=frame.token, approve=approve, time=now, digest=digest
             )
-            frame.require(tx, now, action, made.domain)
-            frame.log(tx, now, action, **_log_words(made))
-        return made
+            frame.require(tx, now, action, decided.domain)
+            frame.log(tx, now, action, **_log_words(decided))
+        return decided
 
     def withdraw(self, request_id: str) -> Request:
         frame = self._frame
         with frame.acting("withdraw", request=for_log(request_id, "REQ-")) as (tx, now):
-            made = requests.withdraw(tx, request_id, requester=frame.name)
-            frame.require(tx, now, "withdraw", made.domain)
-            frame.log(tx, now, "withdraw", request=made.id, domain=made.domain)
-        return made
+            withdrawn = requests.withdraw(tx, request_id, requester=frame.name)
+            frame.require(tx, now, "withdraw", withdrawn.domain)
+            frame.log(tx, now, "withdraw", request=withdrawn.id, domain=withdrawn.domain)
+        return withdrawn
 
     def reveal(self, request_id: str) -> Revealed:
         """The identities of one's own approved request: once.
@@ -126,21 +126,23 @@ class RequestActions(SessionPart):
         self._announce(request_id)
         with frame.acting("reveal", request=for_log(request_id, "REQ-")) as (tx, now):
             self._require_oversight(tx, now)
-            made = requests.deliver(tx, request_id, requester=frame.name, time=now)
-            frame.require(tx, now, "reveal", made.domain)
-            opened = frame.open_domain(tx, made.domain)
-            frame.count(tx, now, "reveal", made.purpose, made.records, domain=made.domain, case=made.case)
-            context = Context(made.role, made.relation) if made.role or made.relation else None
-            plain = _resolve(tx, opened, made.pseudonyms, version=made.key_version, context=context, time=made.created)
+            delivered = requests.deliver(tx, request_id, requester=frame.name, time=now)
+            frame.require(tx, now, "reveal", delivered.domain)
+            opened = frame.open_domain(tx, delivered.domain)
+            frame.count(tx, now, "reveal", delivered.purpose, delivered.records, domain=delivered.domain, case=delivered.case)
+            context = Context(delivered.role, delivered.relation) if delivered.role or delivered.relation else None
+            plain = _resolve(
+                tx, opened, delivered.pseudonyms, version=delivered.key_version, context=context, time=delivered.created
+            )
             if any_planted(tx, opened, plain):
-                raise AccessError(f"{made.id} is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
+                raise AccessError(f"{delivered.id} is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
             subjects = log_names(tx, opened, plain, most=requests.MOST_RECORDS)
-            frame.log(tx, now, "reveal", **_log_words(made), subjects=subjects)
+            frame.log(tx, now, "reveal", **_log_words(delivered), subjects=subjects)
         texts = (None if p is None else p.decode() for p in plain)
-        identities = dict(zip(made.pseudonyms, texts, strict=True))
-        if made.recipient:
-            return Revealed(made, {}, recipients.seal(made.recipient, identities, made.id))
-        return Revealed(made, identities)
+        identities = dict(zip(delivered.pseudonyms, texts, strict=True))
+        if delivered.recipient:
+            return Revealed(delivered, {}, recipients.seal(delivered.recipient, identities, delivered.id))
+        return Revealed(delivered, identities)
 
     def _announce(self, request_id: str) -> None:
         """Log that a request is about to be delivered and give the signed head to every witness; nothing without witnesses."""
@@ -151,20 +153,22 @@ class RequestActions(SessionPart):
             return
         with frame.acting("reveal", request=for_log(request_id, "REQ-")) as (tx, now):
             self._require_oversight(tx, now)
-            made = requests.deliverable(tx, request_id, requester=frame.name, time=now)
-            frame.require(tx, now, "reveal", made.domain)
-            frame.log(tx, now, "reveal", outcome="announced", **_log_words(made))
+            deliverable = requests.deliverable(tx, request_id, requester=frame.name, time=now)
+            frame.require(tx, now, "reveal", deliverable.domain)
+            frame.log(tx, now, "reveal", outcome="announced", **_log_words(deliverable))
             checkpoint = checkpoints.sign_checkpoint(tx, now)
         try:
             witness.send(places, checkpoint)
         except EngineError:
             with frame.vault.store.write() as tx:
                 now = tx.now(frame.vault.clock)
-                frame.log(tx, now, "reveal", outcome="refused", reason="witness", request=made.id, domain=made.domain)
+                frame.log(
+                    tx, now, "reveal", outcome="refused", reason="witness", request=deliverable.id, domain=deliverable.domain
+                )
             raise
         with frame.vault.store.write() as tx:
             witness.note_sent(tx, checkpoint["seq"])
-            frame.log(tx, tx.now(frame.vault.clock), "witness", count=len(places), request=made.id)
+            frame.log(tx, tx.now(frame.vault.clock), "witness", count=len(places), request=deliverable.id)
 
     def _require_oversight(self, tx: Tx, now: float) -> None:
         if not accounts.can_log_in(tx, "auditor", now):

@@ -55,7 +55,7 @@ def export(session: Session, domain: str, identity: str) -> dict[str, Any]:
         blocks = np.empty((len(slots), 2), dtype=">u8")
         blocks[:, 0] = (opened.keys.number << pages.SLOT_BITS) + slots
         blocks[:, 1] = records["nonce"]
-        made = references.tokens(opened.keys, blocks)
+        tokens = references.tokens(opened.keys, blocks)
         subjects = {opened.subject(one) for one in person}
         details = [e for e in audit.events(tx, actions=["reveal", "translate"]) if subjects & set(e.get("subjects", ()))]
         session.frame.log(tx, now, "export", domain=domain, subjects=[subject])
@@ -64,7 +64,7 @@ def export(session: Session, domain: str, identity: str) -> dict[str, Any]:
         "domain": domain,
         "subject": subject,
         "merged": sorted(subjects - {subject}),
-        "pseudonyms": [opened.spelled(row.tobytes()) for row in made],
+        "pseudonyms": [opened.spelled(row.tobytes()) for row in tokens],
         "told": [{name: event[name] for name in names if name in event} for event in details],
     }
 

@@ -39,18 +39,18 @@ def rotate_domain(session: Session, name: str) -> Domain:
         domain = session.vault.keyring.domain(tx, name)
         old = domain.active
         if domain.reseal or change is None:
-            made = domain  # an earlier rotation was broken off: go on with it
+            rotated = domain  # an earlier rotation was broken off: go on with it
         else:
             session.frame.use(tx, now, change)
             if old >= 250:
                 raise UsageError("a domain can have at most 250 key versions.", hint="Make a new domain and translate.")
-            made = session.vault.keyring.new_version(tx, domain.with_version(old, "retired"), old + 1)
-            made = replace(made, reseal=1 if made.kind == "random" else 0)
-            tx.put(DOMAIN, name, made.to_json())
-            session.frame.log(tx, now, "rotate", domain=name, key=made.key_id, detail="new key version")
-    while made.reseal:
-        made = _reseal_part(session, name)
-    return made
+            rotated = session.vault.keyring.new_version(tx, domain.with_version(old, "retired"), old + 1)
+            rotated = replace(rotated, reseal=1 if rotated.kind == "random" else 0)
+            tx.put(DOMAIN, name, rotated.to_json())
+            session.frame.log(tx, now, "rotate", domain=name, key=rotated.key_id, detail="new key version")
+    while rotated.reseal:
+        rotated = _reseal_part(session, name)
+    return rotated
 
 
 def _reseal_part(session: Session, name: str) -> Domain:
@@ -58,16 +58,18 @@ def _reseal_part(session: Session, name: str) -> Domain:
     with session.frame.acting("rotate", name) as (tx, now):
         domain = session.vault.keyring.domain(tx, name)
         opened = session.vault.keyring.opened(tx, domain)
-        made = replace(domain, reseal=_reseal_pages(tx, opened, domain.reseal))
-        if not made.reseal:
+        resealed = replace(domain, reseal=_reseal_pages(tx, opened, domain.reseal))
+        if not resealed.reseal:
             for version, state, _ in domain.versions:
                 if version != domain.active and state != "destroyed":
                     tx.remove(KEY, f"{domain.id} {version}")
                     index.drop(tx, domain.number, version)
-                    made = made.with_version(version, "destroyed")
-            session.frame.log(tx, now, "rotate", domain=name, key=made.key_id, detail="all rows sealed again, old key destroyed")
-        tx.put(DOMAIN, name, made.to_json())
-    return made
+                    resealed = resealed.with_version(version, "destroyed")
+            session.frame.log(
+                tx, now, "rotate", domain=name, key=resealed.key_id, detail="all rows sealed again, old key destroyed"
+            )
+        tx.put(DOMAIN, name, resealed.to_json())
+    return resealed
 
 
 def _reseal_pages(tx: Tx, opened: OpenDomain, slot: int) -> int:
@@ -98,10 +100,10 @@ def destroy_key(session: Session, name: str, version: int) -> Domain:
         if state != "retired" or domain.reseal:
             raise UsageError(f"key version {version} is not a retired one.", hint="Rotate first; the key in use stays.")
         tx.remove(KEY, f"{domain.id} {version}")
-        made = domain.with_version(version, "destroyed")
-        tx.put(DOMAIN, name, made.to_json())
+        destroyed = domain.with_version(version, "destroyed")
+        tx.put(DOMAIN, name, destroyed.to_json())
         session.frame.log(tx, now, "rotate", domain=name, detail=f"key version {version} destroyed")
-    return made
+    return destroyed
 
 
 def rotate_master(session: Session, new_key: KeyProvider) -> str:
@@ -109,9 +111,13 @@ def rotate_master(session: Session, new_key: KeyProvider) -> str:
     provider = require_provider(new_key)
     head.require_separation(session.vault.place, provider)
     vault = session.vault
-    made = getattr(provider, "share_set", None)
-    words = "none: a whole key" if made is None else f"{made.needed} of {made.count} are needed ({made.digest[:16]})"
-    with session.frame.by_two("rotate", master_key=provider.key_id, shares=words) as (tx, now):
+    share_set = getattr(provider, "share_set", None)
+    shares_note = (
+        "none: a whole key"
+        if share_set is None
+        else f"{share_set.needed} of {share_set.count} are needed ({share_set.digest[:16]})"
+    )
+    with session.frame.by_two("rotate", master_key=provider.key_id, shares=shares_note) as (tx, now):
         from shoal.protector.store.schema import meta
 
         wrapped = provider.wrap(vault.root.expose(), head.context(vault.id))

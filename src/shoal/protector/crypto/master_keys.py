@@ -218,8 +218,8 @@ def _read_share(text: str) -> _Share:
 
 def _altered_error(points: Sequence[int]) -> KeyRefusedError:
     listed = ", ".join(str(point) for point in points)
-    words = f"share {listed} is" if len(points) == 1 else f"at least one of the shares {listed} is"
-    return KeyRefusedError(f"{words} altered or mistyped.", hint="Compare it with the original, or ask another holder.")
+    subject = f"share {listed} is" if len(points) == 1 else f"at least one of the shares {listed} is"
+    return KeyRefusedError(f"{subject} altered or mistyped.", hint="Compare it with the original, or ask another holder.")
 
 
 def split(key_text: str, *, shares: int, needed: int) -> list[str]:

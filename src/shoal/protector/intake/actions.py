@@ -83,10 +83,10 @@ class IntakeActions(SessionPart):
             usage = frame.counted(tx, now, "pseudonymize", purpose, len(people), domain=domain)
             register = Register.of(tx, opened)
             answers, changes = recognise(register, people, match=match, possible=possible)
-            made, planted = self._settled(tx, opened, people, answers, now)
+            pseudonyms, planted = self._settled(tx, opened, people, answers, now)
             register.keep(tx, opened, [(p, a.identity) for p, a in zip(people, answers, strict=True) if a.identity is not None])
             numbers = self._wait(tx, opened, people, answers, now)
-            done = Intake(made, [a.outcome for a in answers], numbers, {name: c.to_json() for name, c in changes.items()})
+            done = Intake(pseudonyms, [a.outcome for a in answers], numbers, {name: c.to_json() for name, c in changes.items()})
             details: dict[str, Any] = {"domain": domain, "purpose": purpose}
             counts = {"count": len(people), "detail": _words(done.counts)}
             frame.log(tx, now, "intake", **details, source=source, key=opened.domain.key_id, **counts)
@@ -174,12 +174,12 @@ class IntakeActions(SessionPart):
                 raise UsageError("this is not one of the people the record may be of.", hint="Name one of them, or `new`.")
             if chosen is not None:
                 merges.merge(tx, opened, text.encode(), identity_of(chosen.record).encode())
-            (made,) = opened.pseudonymize(tx, pa.array([text], pa.string()), Context(), now).to_pylist()
+            (pseudonym,) = opened.pseudonymize(tx, pa.array([text], pa.string()), Context(), now).to_pylist()
             waiting.remove(tx, body["id"])
             subjects = log_names(tx, opened, [text.encode()], most=1)
             detail = "same person" if chosen is not None else "new person"
             frame.log(tx, now, "decide", domain=body["domain"], waiting=body["id"], detail=detail, subjects=subjects)
-        return str(made)
+        return str(pseudonym)
 
 
 def _words(counts: Mapping[str, int]) -> str:

@@ -155,9 +155,9 @@ def _leaves(tx: Tx, after: int) -> Iterator[bytes]:
 
 def prove(tx: Tx, now: float, *, since: int = 0, event: int = 0) -> dict[str, Any]:
     """Sign the log as it stands, with the proof that it continues the one at event ``since``, and that it has an event."""
-    made, state = sign_checkpoint(tx, now), tx.state
+    checkpoint, state = sign_checkpoint(tx, now), tx.state
     if not since and not event:
-        return made
+        return checkpoint
     first, last = state.retired_seq + 1, state.audit_seq
     if (since and not first - 1 <= since <= last) or (event and not first <= event <= last):
         raise UsageError(
@@ -166,17 +166,17 @@ def prove(tx: Tx, now: float, *, since: int = 0, event: int = 0) -> dict[str, An
         )
     tree = Tree(_leaves(tx, state.retired_seq), retired_tree(tx))
     if since:
-        made["consistency"] = {"since": since, "proof": [h.hex() for h in tree.consistency(since - state.tree_from)]}
+        checkpoint["consistency"] = {"since": since, "proof": [h.hex() for h in tree.consistency(since - state.tree_from)]}
     if event:
         previous = tx.first("SELECT hash FROM vault_audit WHERE seq = ?", event - 1)
         sealed = tx.first("SELECT sealed FROM vault_audit WHERE seq = ?", event)
-        made["inclusion"] = {
+        checkpoint["inclusion"] = {
             "event": event,
             "previous": state.retired_head if previous is None else blob(previous[0]).hex(),
             "sealed": blob(sealed[0]).hex(),
             "proof": [h.hex() for h in tree.inclusion(event - 1 - state.tree_from)],
         }
-    return made
+    return checkpoint
 
 
 def check_proofs(checkpoint: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> list[str]:

@@ -90,8 +90,8 @@ def auditor_key(tx: Tx) -> str:
 
 def keep_set(tx: Tx, key: object) -> None:
     """Remember, sealed, the set of shares that the master key was joined from; that there is none for a whole key."""
-    made = getattr(key, "share_set", None)
-    tx.put(SIGNER, "key shares", {} if made is None else asdict(made))
+    share_set = getattr(key, "share_set", None)
+    tx.put(SIGNER, "key shares", {} if share_set is None else asdict(share_set))
 
 
 def kept_set(tx: Tx) -> dict[str, Any] | None:

@@ -44,8 +44,8 @@ def require(tx: Tx, roles: Iterable[str]) -> None:
 
 
 def needed(tx: Tx, caller: Caller, action: str) -> bool:
-    asked = set((tx.get(LIMIT, "factor") or {"roles": []})["roles"])
-    return bool(asked & caller.roles & set(DECIDING.get(action, ())))
+    roles = set((tx.get(LIMIT, "factor") or {"roles": []})["roles"])
+    return bool(roles & caller.roles & set(DECIDING.get(action, ())))
 
 
 def set_up(tx: Tx, name: str, label: str) -> str:

@@ -145,11 +145,11 @@ def enumeration_signs(tx: Tx, usage: Usage, identities: Iterable[str | None], mi
         seen = {"window": window, "asked": 0, "missed": 0, "steps": 0, "ends": seen.get("ends", []), "told": []}
     known = [text for text in islice(identities, SAMPLE) if text is not None]
     steps, ends = _steps(tx, known, seen["ends"])
-    asked, missed, steps = seen["asked"] + len(known), seen["missed"] + missed, seen["steps"] + steps
-    signs = {"misses": missed >= MANY and missed >= MISSING * asked, "sequence": steps >= MANY}
+    count, missed, steps = seen["asked"] + len(known), seen["missed"] + missed, seen["steps"] + steps
+    signs = {"misses": missed >= MANY and missed >= MISSING * count, "sequence": steps >= MANY}
     fresh = [sign for sign, there in signs.items() if there and sign not in seen["told"]]
     details = [*seen["told"], *fresh]
-    usage[_ENTRY] = {"window": window, "asked": asked, "missed": missed, "steps": steps, "ends": ends, "told": details}
+    usage[_ENTRY] = {"window": window, "asked": count, "missed": missed, "steps": steps, "ends": ends, "told": details}
     return fresh
 
 

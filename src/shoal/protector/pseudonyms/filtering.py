@@ -68,9 +68,9 @@ class LogFilter:
 
     def _objects(self, part: list[str]) -> list[str]:
         objects = [self._identities(_parse_line(line)) for line in part]
-        made = self._made([identity for identities in objects for identity in identities])
+        pseudonyms = self._made([identity for identities in objects for identity in identities])
         if self._each:
-            return [self._encoded(line, made) for line in part]
+            return [self._encoded(line, pseudonyms) for line in part]
         lines = [self._spliced(line, len(identities)) for line, identities in zip(part, objects, strict=True)]
         return [self._encoded(line) if text is None else text for line, text in zip(part, lines, strict=True)]
 
@@ -110,14 +110,14 @@ class LogFilter:
         pattern = self._pattern
         assert pattern is not None
         group = pattern.groups
-        made = self._made([match[group] for line in part for match in pattern.finditer(line) if match[group]])
+        pseudonyms = self._made([match[group] for line in part for match in pattern.finditer(line) if match[group]])
 
         def replaced(match: re.Match[str]) -> str:
             if not match[group]:
                 return match[0]
             start, end = match.span(group)
             first = match.start()
-            new = next(made) if self._each else self._known[match[group]]
+            new = next(pseudonyms) if self._each else self._known[match[group]]
             return match[0][: start - first] + (new or "") + match[0][end - first :]
 
         return [pattern.sub(replaced, line) for line in part]
@@ -133,9 +133,9 @@ class LogFilter:
             self._until = now + KEPT_SECONDS
         fresh = sorted(set(identities) - self._known.keys())
         if fresh:
-            made = self._session.pseudonymize(self._domain, fresh, purpose="log")
-            self._known.update(zip(fresh, made, strict=True))
-            self._written.update((one, json.dumps(new, ensure_ascii=False)) for one, new in zip(fresh, made, strict=True))
+            pseudonyms = self._session.pseudonymize(self._domain, fresh, purpose="log")
+            self._known.update(zip(fresh, pseudonyms, strict=True))
+            self._written.update((one, json.dumps(new, ensure_ascii=False)) for one, new in zip(fresh, pseudonyms, strict=True))
         return iter(())
 
 

@@ -63,11 +63,11 @@ class Keyring(Opaque):
     def new_domain(self, tx: Tx, domain: Domain) -> Domain:
         """Store a new domain with its base key and key version 1, and fill its first slots with decoys."""
         tx.put_secret(KEY, f"{domain.id} base", Secret(os.urandom(32)))
-        made = self.new_version(tx, domain, 1)
-        tx.put(DOMAIN, made.name, made.to_json())
-        if made.kind == "random":
-            references.prepare(tx, self.opened(tx, made).keys)
-        return made
+        domain_keys = self.new_version(tx, domain, 1)
+        tx.put(DOMAIN, domain_keys.name, domain_keys.to_json())
+        if domain_keys.kind == "random":
+            references.prepare(tx, self.opened(tx, domain_keys).keys)
+        return domain_keys
 
     def new_version(self, tx: Tx, domain: Domain, version: int) -> Domain:
         """Draw a key version and make it the active one; the domain as it is to be stored."""

@@ -95,8 +95,8 @@ class OpenDomain(Opaque):
         if self.domain.renewal.uses:
             return self._renewing(tx, column, frame, self.domain.renewal.uses)
         coded = column.dictionary_encode()
-        made = self._distinct(tx, coded.dictionary, frame)
-        return pa.DictionaryArray.from_arrays(coded.indices, made).cast(pa.string())
+        distinct = self._distinct(tx, coded.dictionary, frame)
+        return pa.DictionaryArray.from_arrays(coded.indices, distinct).cast(pa.string())
 
     def find(self, tx: Tx, identities: Sequence[str], context: Context, time: float) -> list[str | None]:
         """The pseudonym each identity has now, or None; nothing is made, and both answers take the same work."""
@@ -109,8 +109,8 @@ class OpenDomain(Opaque):
         column = merges.replaced(tx, self, self.cleaned(text_column(list(identities))[0]))
         identities = [text or "" for text in column.to_pylist()]
         references_found = references.find(tx, self.keys, frame, [self.matched(plain) for plain in encoded(identities)])
-        made = references.tokens(self.keys, pairs(b"".join([block for block, _ in references_found]))).tobytes()
-        texts = [self.spelled(made[16 * i : 16 * i + 16]) for i in range(len(references_found))]
+        tokens = references.tokens(self.keys, pairs(b"".join([block for block, _ in references_found]))).tobytes()
+        texts = [self.spelled(tokens[16 * i : 16 * i + 16]) for i in range(len(references_found))]
         return [text if there else None for text, (_, there) in zip(texts, references_found, strict=True)]
 
     def resolve(
@@ -213,17 +213,17 @@ class OpenDomain(Opaque):
         present = column.drop_null()
         plain = encoded(present.to_pylist())
         if self.domain.kind == "reversible":
-            made = self._varied(self._ciphers[self.domain.active].encode_once(frame, plain))
+            pseudonyms = self._varied(self._ciphers[self.domain.active].encode_once(frame, plain))
         elif self.domain.kind == "keyed":
             frames = references.transaction_frames(frame, len(plain))
             cipher = self._ciphers[self.domain.active]
-            made = self._texts(
+            pseudonyms = self._texts(
                 np.concatenate([cipher.encode(f, [p]) for f, p in zip(frames, plain, strict=True)]) if plain else _NONE
             )
         else:
             frames = references.transaction_frames(frame, len(plain))
-            made = self._texts(references.tokens(self.keys, references.mint(tx, self.keys, frames, plain, plain)))
-        return _spread(column, made)
+            pseudonyms = self._texts(references.tokens(self.keys, references.mint(tx, self.keys, frames, plain, plain)))
+        return _spread(column, pseudonyms)
 
     def _renewing(self, tx: Tx, column: Any, frame: bytes, uses: int) -> Any:
         """A pseudonym covers at most ``uses`` records of a person; then the person gets the next one."""
@@ -246,8 +246,8 @@ class OpenDomain(Opaque):
             references.set_uses(tx, self.keys, blocks, used)
         frames = [references.renewed_frame(frame, g) for _, g in wanted]
         minted = references.mint(tx, self.keys, frames, [plain[i] for i, _ in wanted], [matched[i] for i, _ in wanted])
-        made = self._texts(references.tokens(self.keys, minted))
-        return _spread(column, made.take(order) if order else made)
+        own_texts = self._texts(references.tokens(self.keys, minted))
+        return _spread(column, own_texts.take(order) if order else own_texts)
 
     def _texts(self, tokens: NDArray[np.uint8]) -> Any:
         """Fixed-width tokens as an Arrow text column, without a Python loop."""

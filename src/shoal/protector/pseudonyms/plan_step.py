@@ -58,10 +58,10 @@ class Pseudonymize(StreamStep):
         def replace(table: Any, rows: Any) -> Any:
             from shoal.kernels.text import canonical_text
 
-            made = session.pseudonymize(
+            pseudonyms = session.pseudonymize(
                 self.domain, canonical_text(table[self.column]), role=self.role, relation=self.relation, purpose="release"
             )
-            return table.set_column(table.column_names.index(self.column), self.column, made)
+            return table.set_column(table.column_names.index(self.column), self.column, pseudonyms)
 
         return replace
 

@@ -151,8 +151,8 @@ def replace_in_table(
     def replaced(text: Any) -> Any:
         nonlocal missing
         coded = text.dictionary_encode()
-        made = pa.array(replace(coded.dictionary.to_pylist()), pa.string())
-        column = pa.DictionaryArray.from_arrays(coded.indices, made).cast(pa.string())
+        new_values = pa.array(replace(coded.dictionary.to_pylist()), pa.string())
+        column = pa.DictionaryArray.from_arrays(coded.indices, new_values).cast(pa.string())
         missing += column.null_count
         return column
 
@@ -227,8 +227,8 @@ def intake_table(
     done = session.intake(domain, records, purpose=purpose, source=path.name, match=match, possible=possible)
     new = pa.table({PSEUDONYM: pa.array(done.pseudonyms, pa.string()), OUTCOME: pa.array(done.outcomes, pa.string())})
     rest = whole.select([c.name for c in kept]) if whole is not None else None
-    made = new if rest is None else pa.table([*new.columns, *rest.columns], names=[*new.column_names, *rest.column_names])
-    write_file(path, form, made.schema, iter(made.to_batches()), [Column(PSEUDONYM), Column(OUTCOME), *kept])
+    joined = new if rest is None else pa.table([*new.columns, *rest.columns], names=[*new.column_names, *rest.column_names])
+    write_file(path, form, joined.schema, iter(joined.to_batches()), [Column(PSEUDONYM), Column(OUTCOME), *kept])
     return {
         "rows": rows,
         "out": path.name,
@@ -328,9 +328,9 @@ def sentence(columns: dict[str, list[str]]) -> str:
     >>> sentence({"direct": [], "quasi": []})
     ''
     """
-    words = []
+    parts = []
     if columns["direct"]:
-        words.append(f"Columns that still name people: {', '.join(columns['direct'])} (leave them out with --drop).")
+        parts.append(f"Columns that still name people: {', '.join(columns['direct'])} (leave them out with --drop).")
     if columns["quasi"]:
-        words.append(f"Columns that may point to them together: {', '.join(columns['quasi'])}.")
-    return " ".join(words)
+        parts.append(f"Columns that may point to them together: {', '.join(columns['quasi'])}.")
+    return " ".join(parts)

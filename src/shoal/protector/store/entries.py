@@ -121,5 +121,5 @@ def slots_of(tx: Tx, keys: DomainKeys, blocks: Pairs) -> NDArray[np.int64]:
     So a pseudonym that was never given out is looked for among the same records as one that was.
     """
     used = max(1, tx.rows(keys.number).used)
-    asked = blocks[:, 0].astype(np.uint64) - np.uint64((keys.number << SLOT_BITS) + 1)
-    return (asked % np.uint64(used)).astype(np.int64) + 1
+    slots = blocks[:, 0].astype(np.uint64) - np.uint64((keys.number << SLOT_BITS) + 1)
+    return (slots % np.uint64(used)).astype(np.int64) + 1

@@ -76,16 +76,16 @@ _STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}
 
 def _strange_on_sqlite(connection: Connection) -> set[str]:
     """The database file is the vault's alone: what the vault did not make does not belong there."""
-    made = _made_on_sqlite()
+    expected = _made_on_sqlite()
     unknown = {}
     strange = set()
     for kind, name, sql in execute(connection, "sqlite", "SELECT type, name, sql FROM sqlite_master").fetchall():
         unknown[name] = _squeeze(sql)
-        if name not in made and (kind, name) not in _STATISTICS:
+        if name not in expected and (kind, name) not in _STATISTICS:
             strange.add(f"a {kind} was added")
-        elif name in made and unknown[name] != made[name]:
+        elif name in expected and unknown[name] != expected[name]:
             strange.add(f"the {kind} '{name}' was altered")
-    return strange | {f"'{name}' is missing" for name in made.keys() - unknown.keys()}
+    return strange | {f"'{name}' is missing" for name in expected.keys() - unknown.keys()}
 
 
 def _squeeze(sql: Any) -> str:
@@ -150,17 +150,17 @@ def _strange_on_postgresql(connection: Connection, dialect: str) -> set[str]:
     """
     from shoal.protector.store.schema import PARTED
 
-    made = _made_on_postgresql()
+    expected = _made_on_postgresql()
     strange: set[str | None] = set()
-    tables = [_Found(*row) for row in execute(connection, dialect, _ON_POSTGRESQL + _BY_NAME, sorted(made)).fetchall()]
+    tables = [_Found(*row) for row in execute(connection, dialect, _ON_POSTGRESQL + _BY_NAME, sorted(expected)).fetchall()]
     parted = {t.oid: t for t in tables if t.name in PARTED and t.parted_by == "HASH (id)"}
     for table in tables:
-        strange.add(table.strange(made[table.name], kind="p" if table.oid in parted else "r", part=False))
+        strange.add(table.strange(expected[table.name], kind="p" if table.oid in parted else "r", part=False))
     if parted:
         parts = [_Found(*row) for row in execute(connection, dialect, _ON_POSTGRESQL + _PARTS, sorted(parted)).fetchall()]
         for oid, table in parted.items():
             own = [part for part in parts if part.parent == oid]
-            strange |= {part.strange(made[table.name], kind="r", part=True) for part in own}
+            strange |= {part.strange(expected[table.name], kind="r", part=True) for part in own}
             whole = {f"FOR VALUES WITH (modulus {len(own)}, remainder {i})" for i in range(len(own))}
             if not own or {part.bounds for part in own} != whole:
                 strange.add(f"a part of '{table.name}' is missing, or was added")
@@ -175,11 +175,17 @@ def _made_on_postgresql() -> dict[str, tuple[str, int]]:
     from shoal.protector.store.schema import metadata
 
     described: Any = postgresql.dialect  # untyped
-    words = {"VARCHAR": "character varying", "BYTEA": "bytea", "INTEGER": "integer", "BIGINT": "bigint", "SMALLINT": "smallint"}
-    made = {}
+    names_of_types = {
+        "VARCHAR": "character varying",
+        "BYTEA": "bytea",
+        "INTEGER": "integer",
+        "BIGINT": "bigint",
+        "SMALLINT": "smallint",
+    }
+    expected = {}
     for table in metadata.sorted_tables:
         types = [(c.name, str(c.type.compile(described()))) for c in table.columns]
         parts = [(name, text.partition("(")) for name, text in types]
-        columns = ",".join(f"{name} {words[base]}{bracket}{size} " for name, (base, bracket, size) in parts)
-        made[table.name] = (columns, 1 + len(table.indexes))
-    return made
+        columns = ",".join(f"{name} {names_of_types[base]}{bracket}{size} " for name, (base, bracket, size) in parts)
+        expected[table.name] = (columns, 1 + len(table.indexes))
+    return expected

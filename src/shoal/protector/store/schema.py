@@ -59,12 +59,12 @@ def make_tables(connection: Connection, parts: int = 1) -> None:
         return
     if connection.dialect.name != "postgresql":
         raise UsageError("only a vault on PostgreSQL has parts.", hint="Leave --parts out, or name postgresql://….")
-    made = MetaData()
+    schema = MetaData()
     for table in metadata.sorted_tables:
-        copy = table.to_metadata(made)
+        copy = table.to_metadata(schema)
         if table.name in PARTED:
             copy.dialect_options["postgresql"]["partition_by"] = "HASH (id)"
-    made.create_all(connection)
+    schema.create_all(connection)
     for name in PARTED:
         for i in range(parts):
             bounds = f"FOR VALUES WITH (MODULUS {parts}, REMAINDER {i})"

@@ -308,11 +308,11 @@ def _noise(prepared: Prepared, step: Any) -> str:
     if step.mode == "multiplicative":
         return f"noise: each value changed by {written(100 * deviation, 2)} % of itself (standard deviation)"
     own = spread(prepared, step.column)
-    words = f"noise with standard deviation {written(deviation, 3)}"
+    sentence = f"noise with standard deviation {written(deviation, 3)}"
     if own == 0:
-        return words
+        return sentence
     hint = ", which hides little" if deviation < SMALL * own else ""
-    return f"{words}, {written(100 * deviation / own, 2)} % of the column's own{hint}"
+    return f"{sentence}, {written(100 * deviation / own, 2)} % of the column's own{hint}"
 
 
 def spread(prepared: Prepared, column: str) -> float:

@@ -147,18 +147,18 @@ def _differs(one: Any, other: Any) -> list[str]:
 
 def signed_only(c: Certificate) -> Given:
     """Numbers that only a population table or the original gives, by the place of their requirement: signed, and possible."""
-    asked = [r for r in c.asked if r.needs_population or r.needs_original]
+    unproven = [r for r in c.asked if r.needs_population or r.needs_original]
     stated = {f.requirement: f.found for f in c.requirements} if c.given is None else c.given
-    if c.given is not None and set(stated) != {r.name for r in asked}:
+    if c.given is not None and set(stated) != {r.name for r in unproven}:
         raise TamperError("the certificate states numbers of requirements that it does not have, or lacks one.")
-    for r in asked:
+    for r in unproven:
         stated_value = stated.get(r.name)
         if r.needs_original:
             if stated_value is None or not 0 <= stated_value <= 1:
                 raise VerificationError(f"the number stated for '{r.name}' is not possible: it is a share.")
         elif stated_value is None or stated_value != round(stated_value) or stated_value < c.counted.k:
             raise VerificationError(f"the number stated for '{r.name}' is not possible: the population holds the release.")
-    return {r.place: stated[r.name] for r in asked}
+    return {r.place: stated[r.name] for r in unproven}
 
 
 def facts_of(numbers: PublishedNumbers) -> Facts:

@@ -79,12 +79,12 @@ def _preset(certificate: Certificate, given: Given) -> str:
     if stated is None:
         return ""
     rule = _known(stated)
-    sensitive, asked = certificate.data.sensitive, certificate.asked
+    sensitive, requirements = certificate.data.sensitive, certificate.asked
     try:
         check_sensitive_named(rule, sensitive)
     except PolicyError as error:
         raise TamperError(f"the certificate claims preset '{rule.name}' without being entitled to it: {error.message}") from None
-    weak = below(asked, rule, sensitive)
+    weak = below(requirements, rule, sensitive)
     if weak:
         raise TamperError(f"the certificate claims preset '{rule.name}' but asks for less: {weak[0].sentence()}.")
     for numbers in (certificate.after, certificate.after_people):

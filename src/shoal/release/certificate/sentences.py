@@ -163,7 +163,7 @@ def chances(counted: ClassNumbers) -> list[float | int]:
 def attackers(quasi: Sequence[str], before: ClassNumbers, after: ClassNumbers) -> tuple[Attacker, ...]:
     """Three attackers, what each would do, and the chance before and after."""
     known, who = ", ".join(quasi), "records" if after.smallest is None else "people"
-    words = [
+    sentences = [
         (
             "prosecutor (largest)",
             f"knows that a person is in the table and knows {known}: the best chance to point at the right record",
@@ -175,7 +175,7 @@ def attackers(quasi: Sequence[str], before: ClassNumbers, after: ClassNumbers) -
         ("marketer (average)", f"tries to match everybody: the share of {who} expected to be matched correctly"),
         ("anyone, one of a kind", f"{who} alone in {'at least one' if who == 'people' else 'their'} class on {known}"),
     ]
-    both = zip(words, chances(before), chances(after), strict=True)
+    both = zip(sentences, chances(before), chances(after), strict=True)
     return tuple(Attacker(name, sentence, first, last) for (name, sentence), first, last in both)
 
 

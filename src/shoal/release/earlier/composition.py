@@ -121,11 +121,11 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
     parts = [Recoded(base, (s.classes.astype(np.int32),), kept=s.classes >= 0) for s in (new, *old)]
     out = [intersection(parts, k=k)]
     for column in policy.sensitive:
-        asked = policy.asked_of(column, DistinctDiversity)
+        diversity = policy.asked_of(column, DistinctDiversity)
         with_it = [(e, s) for e, s in zip(before, old, strict=True) if column in s.cells]
         out += [_not_compared(column, e, prepared) for e, s in zip(before, old, strict=True) if _open(column, e, s)]
         if with_it:
-            least = max([asked.l if asked else 1, *(e.distinct(column) for e, _ in with_it)])
+            least = max([diversity.l if diversity else 1, *(e.distinct(column) for e, _ in with_it)])
             out.append(values_left(base.sizes, new, [s for _, s in with_it], column, distinct=max(least, 2)))
             more = _certified_shares(prepared, with_it, column)
             if more:
@@ -176,14 +176,14 @@ def _comparable(earlier: Earlier, column: str) -> bool:
 
 def _not_compared(column: str, earlier: Earlier, prepared: Prepared) -> AttackResult:
     """A sensitive column that one of the releases changes: said, not passed over."""
-    words = (
+    reason = (
         f"Both releases change '{column}' at random: joining a person's records gives two tries, and their mean is closer to "
         "the truth than either."
         if _drawn_twice(column, earlier, prepared)
         else f"One of the releases changes '{column}', so its values were not compared; together they may tell more than either."
     )
     name = f"intersection: values of '{column}'"
-    return AttackResult(name, "What do both releases tell of this column?", None, None, None, None, "", "warning", words)
+    return AttackResult(name, "What do both releases tell of this column?", None, None, None, None, "", "warning", reason)
 
 
 def _drawn_twice(column: str, earlier: Earlier, prepared: Prepared) -> bool:
@@ -234,8 +234,8 @@ def _classes_shown(prepared: Prepared, earlier: Earlier, columns: Sequence[str])
     n = len(file[quasi[0]]) if quasi else earlier.claims.after.records
     coded = [codes_of(file[c], labels[c]).astype(np.int32) for c in quasi]
     ids = group_codes(coded, n_rows=n + alike.n).ids.astype(np.int64)
-    own, asked = ids[:n], ids[n:]
-    classes = np.where(np.isin(asked, own), asked, _find_blanked(earlier, file, quasi, own))[alike.ids]
+    own, theirs = ids[:n], ids[n:]
+    classes = np.where(np.isin(theirs, own), theirs, _find_blanked(earlier, file, quasi, own))[alike.ids]
     cells = {}
     for column in columns:
         mine = _values(earlier, base.sensitive[column].categories, column, file[column])

@@ -85,28 +85,28 @@ def run_attacks(events: EventTable, solution: Solution, progress: Progress = sil
     people = targets(events.n_people, rng)
     trails = [codes[points] for points in _trails(person, point, people)]
     out = []
-    asked = events.problem.asked
-    most = most_known(asked)
+    requirements = events.problem.asked
+    most = most_known(requirements)
     for i, s in enumerate((most, most + BEYOND)):
         taken = draw(trails, s, rng)
-        claim = claim_of(asked, s, renewed=solution.shape.renew != NEVER)
+        claim = claim_of(requirements, s, renewed=solution.shape.renew != NEVER)
         progress(0.3 * i, f"{ATTACKING}: known records")
-        bounds = {"most": most_chance(asked, s), "allowed": most_chance(asked, most)}
+        bounds = {"most": most_chance(requirements, s), "allowed": most_chance(requirements, most)}
         out.append(known_records(published, people, taken, s, claimed=claim, **bounds))
         tell(progress, 0.3 * i + 0.15, out[-1:])
         if s == most:
             for kind in ("length", "absent"):
-                own: list[KnownRecords | None] = [r for r in asked if isinstance(r, KnownRecords) and r.kind == kind]
+                own: list[KnownRecords | None] = [r for r in requirements if isinstance(r, KnownRecords) and r.kind == kind]
                 for r in own or [None]:
                     n, limit = (s, None) if r is None else (r.records, 1.0 / r.k)
-                    known, bound = (taken if n == s else draw(trails, n, rng)), limit or most_chance(asked, n)
+                    known, bound = (taken if n == s else draw(trails, n, rng)), limit or most_chance(requirements, n)
                     if kind == "length":
                         out.append(known_length(published, people, known, n, most=bound, claimed=limit))
                     else:
                         out.append(known_absence(published, people, known, trails, n, most=bound, claimed=limit))
             near = _near(events, solution, codes[point], people, s, rng)
-            out += [] if near is None else [approximate_times(published, people, near, s, most=most_chance(asked, s))]
-            out.append(chosen_records(published, people[:: -(-len(people) // MOST_CHOSEN)], s, most=most_chance(asked, s)))
+            out += [] if near is None else [approximate_times(published, people, near, s, most=most_chance(requirements, s))]
+            out.append(chosen_records(published, people[:: -(-len(people) // MOST_CHOSEN)], s, most=most_chance(requirements, s)))
             tell(progress, 0.3 * i + 0.15, out[1:])
         if s > 1:
             progress(0.3 * i + 0.15, f"{ATTACKING}: sparse matching")
@@ -114,7 +114,7 @@ def run_attacks(events: EventTable, solution: Solution, progress: Progress = sil
             tell(progress, 0.3 * i + 0.3, out[-1:])
     out += _on_other_knowledge(events, solution, point, published, people, trails, rng)
     out += _infer(events, solution, codes[point], published, people, trails, most, rng)
-    out.append(whole_trail(published, people, trails, most=most_chance(asked, most)))
+    out.append(whole_trail(published, people, trails, most=most_chance(requirements, most)))
     if events.rules.shift and events.time is not None and solution.shape.time != NONE:
         out.append(_fixed_shifts(events, solution))
         tell(progress, 0.6, out[-1:])
@@ -293,15 +293,15 @@ def _on_other_knowledge(
 ) -> list[AttackResult]:  # fmt: skip
     """What the requirements on records known about and on sensitive columns say, tried with random records."""
     out = []
-    asked = events.problem.asked
-    sensitive = {r.column: r for r in sorted(asked, key=lambda r: r.kind == "alpha") if isinstance(r, Sensitive)}
-    for r in (*sensitive.values(), *(r for r in asked if isinstance(r, NearRecords))):
+    requirements = events.problem.asked
+    sensitive = {r.column: r for r in sorted(requirements, key=lambda r: r.kind == "alpha") if isinstance(r, Sensitive)}
+    for r in (*sensitive.values(), *(r for r in requirements if isinstance(r, NearRecords))):
         index = np.flatnonzero(solution.stays)
         shown = shown_of(events, solution).take(index)
         alive, person = np.ones(len(index), dtype=np.bool_), events.problem.person[index]
         trace = np.unique(solution.trace[index], return_inverse=True)[1]
         fits = Linked.fitting(r, trace, point[index], person[np.unique(trace, return_index=True)[1]], alive, shown)
-        s = getattr(r, "records", most_known(asked))
+        s = getattr(r, "records", most_known(requirements))
         taken = draw(trails, s, rng)
         if isinstance(r, NearRecords):
             out.append(known_about(published, people, taken, s, fits.first, fits.visitor, claimed=1.0 / r.k))
@@ -393,14 +393,14 @@ def shown_records(events: EventTable, solution: Solution) -> ledger.Published:
         known = zip(traces[both].tolist(), person[both].tolist(), cells.tolist(), strict=True)
         most = most_known(events.problem.asked)
         every = events.policy.requirements
-        asked = [r for r in every if isinstance(r, KnownRecords | Unicity)]
+        with_records = [r for r in every if isinstance(r, KnownRecords | Unicity)]
         near = [KnownRecords(r.records, r.k) for r in every if isinstance(r, NearRecords)]  # met exactly, met about
         try:
-            facts = facts_of_rows(known, unit=True, person=True, known=most, asked=[*asked, *near])
+            facts = facts_of_rows(known, unit=True, person=True, known=most, asked=[*with_records, *near])
         except VerificationError:
             return ledger.nothing_compared("both releases together show too many sets of known records")
-        unmet = [v for v in judge_events(asked, facts) if not v.met]
-        others = len(every) - len(asked) - len(near) + sum(not v.met for v in judge_events(near, facts))
+        unmet = [v for v in judge_events(with_records, facts) if not v.met]
+        others = len(every) - len(with_records) - len(near) + sum(not v.met for v in judge_events(near, facts))
         if others and not unmet:
             return ledger.nothing_compared("your ledger cannot compare all requirements (near, sensitive columns)")
         few = f"{most} known {'record' if most == 1 else 'records'}"
@@ -520,10 +520,10 @@ def _hunt(
     rate, s, names, people = best[0], -best[1], best[2], best[3]
     low, high = wilson(rate * people, people)
     what = f"{s} random {'record' if s == 1 else 'records'} of a person by {' and '.join(repr(n) for n in names)}"
-    words = f"Anyone who knows {what} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
+    sentence = f"Anyone who knows {what} finds {rate:.1%} of {people:,} people" if rate else "Nobody is found"
     end = f"; the limit is {limit:.1%}. Nobody does with fewer records." if rate > limit else "."
     verdict: Verdict = "broken" if rate > limit else "holds"
-    return AttackResult("hunt", HUNT, rate, low, high, limit, f"{tried:,} attackers tried", verdict, words + end)
+    return AttackResult("hunt", HUNT, rate, low, high, limit, f"{tried:,} attackers tried", verdict, sentence + end)
 
 
 def _person(plan: EventPlan, outside: Table, texts: Sequence[str]) -> str:

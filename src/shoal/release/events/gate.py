@@ -70,13 +70,13 @@ def check_events(table: Table, policy: Policy, *, progress: Progress | None = No
     if progress is not None:
         progress(0.3, "counting known records")
     unit = rules.unit in there
-    asked = policy.requirements
-    sensitive = list(dict.fromkeys(r.sensitive for r in asked if r.sensitive is not None))
+    requirements = policy.requirements
+    sensitive = list(dict.fromkeys(r.sensitive for r in requirements if r.sensitive is not None))
     for name in sensitive:
         table.schema.require(name, what="sensitive column")
     facts = facts_of_rows(
-        _rows(table, [rules.unit] if unit else [], sensitive, points), unit=unit, person=False, known=most_known(asked),
-        asked=asked, timed=rules.time in there, sensitive=sensitive,
+        _rows(table, [rules.unit] if unit else [], sensitive, points), unit=unit, person=False, known=most_known(requirements),
+        asked=requirements, timed=rules.time in there, sensitive=sensitive,
     )  # fmt: skip
     left = [n for n in policy.direct if n in table.schema]
     extra = [NoDirect().judged(len(left))] if policy.direct else []

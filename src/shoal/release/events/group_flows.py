@@ -168,8 +168,8 @@ class GroupFlows:
                     code, own = np.divmod(code, len(self._distinct[i]))
                     columns[f"{names[i]}_{end}"] = self._distinct[i].take(pa.array(own))
             columns = {f"{n}_{end}": columns[f"{n}_{end}"] for end in ("from", "to") for n in names}
-        made = pa.table({**columns, "trips": self.trips[index]})
-        return made.sort_by([(n, "ascending") for n in made.column_names])
+        named = pa.table({**columns, "trips": self.trips[index]})
+        return named.sort_by([(n, "ascending") for n in named.column_names])
 
     def uses(self) -> list[EventUse]:
         """The flows before and after."""

@@ -77,9 +77,9 @@ def divides(policy: Policy, rules: EventRules) -> bool:
     for ``t``: the values of a group are compared with those of the group.
     """
     kinds = (KnownRecords, KnownLength, Unicity, AlphaK, DistinctDiversity)
-    asked = all(type(r) in kinds for r in policy.requirements)
+    possible = all(type(r) in kinds for r in policy.requirements)
     whole = rules.hierarchy or rules.vault or rules.shift or rules.flows == ONLY or CUT in rules.place_levels
-    return asked and bool(policy.requirements) and not whole
+    return possible and bool(policy.requirements) and not whole
 
 
 def in_groups(table: Table, policy: Policy) -> bool:
@@ -285,8 +285,8 @@ class Groups:
                 writers = writers or [
                     stack.enter_context(pq.ParquetWriter(f, t.schema)) for f, t in zip(files, both, strict=True)
                 ]
-                for writer, made in zip(writers, both, strict=True):
-                    writer.write_table(made, row_group_size=ROWS)
+                for writer, part in zip(writers, both, strict=True):
+                    writer.write_table(part, row_group_size=ROWS)
                 give_back()
         write_table(merged, file)
         merged.unlink()

@@ -86,11 +86,11 @@ class Pieces:
 
         self.points, self.names = list(points), [*points, *more]
         named = [*(f"c{i}" for i in range(len(self.names))), KEY, TRACE, PERSON]
-        made = pa.table([*points.values(), *more.values(), key, trace.astype(np.int32), person.astype(np.int32)], names=named)
+        table = pa.table([*points.values(), *more.values(), key, trace.astype(np.int32), person.astype(np.int32)], names=named)
         piece = (key / MOST_KEY * len(self.files)).astype(np.int64).clip(0, len(self.files) - 1)
-        for i, some in dealt_by(piece, made, len(self.files)):
+        for i, some in dealt_by(piece, table, len(self.files)):
             if i not in self._writers:
-                self._writers[i] = self._stack.enter_context(pq.ParquetWriter(self.files[i], made.schema))
+                self._writers[i] = self._stack.enter_context(pq.ParquetWriter(self.files[i], table.schema))
             self._writers[i].write_table(some)
 
     def merged(self, order: list[str], unit: str | None, values: Iterable[str] = ()) -> Iterator[tuple[Any, Any]]:
@@ -108,9 +108,9 @@ class Pieces:
             before = int(number.max())
             columns = {n: read[f"c{i}"] for i, n in enumerate(self.names)}
             columns |= {} if unit is None else {unit: pa.array(number)}
-            made = pa.table({n: columns[n] for n in order})
+            joined = pa.table({n: columns[n] for n in order})
             by = [*([unit] if unit else []), *(n for n in order if n != unit)]
-            at = pc.sort_indices(made, sort_keys=[(n, "ascending") for n in by])
+            at = pc.sort_indices(joined, sort_keys=[(n, "ascending") for n in by])
             points = {f"value {n}": columns[n] for n in values}
             points |= {f"point {i}": columns[n] for i, n in enumerate(self.points)}
-            yield made.take(at), pa.table({"trace": number, "person": read[PERSON], **points}).take(at)
+            yield joined.take(at), pa.table({"trace": number, "person": read[PERSON], **points}).take(at)

@@ -63,12 +63,12 @@ class EventPlan:
             data = json.loads(text)
             if data.pop("format") != EVENT_PLAN:
                 raise ValueError
-            made = cls(**{**data, "place": tuple(data["place"])})
+            plan = cls(**{**data, "place": tuple(data["place"])})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise PolicyError(f"the plan is not of format '{EVENT_PLAN}'.", hint="Use a plan.json that Shoal wrote.") from None
-        if made.to_json() != text:
+        if plan.to_json() != text:
             raise PolicyError("the plan is not as Shoal writes it.", hint="Use a plan.json that Shoal wrote.")
-        return made
+        return plan
 
 
 def read_event_plan(path: Path) -> EventPlan:

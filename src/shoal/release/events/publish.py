@@ -44,8 +44,8 @@ def published(events: EventTable, solution: Solution) -> Any:
         return counted.rename_columns([*columns, TRIPS]).sort_by([(n, "ascending") for n in columns])
     names = [n for n in events.table.schema.names if n in columns]
     first = [events.rules.unit] if events.rules.unit in columns else []
-    made = pa.table({n: columns[n] for n in names})
-    return made.sort_by([(n, "ascending") for n in (*first, *(n for n in names if n not in first))])
+    out = pa.table({n: columns[n] for n in names})
+    return out.sort_by([(n, "ascending") for n in (*first, *(n for n in names if n not in first))])
 
 
 def private(events: EventTable, solution: Solution) -> tuple[Any, list[str]]:
@@ -176,8 +176,8 @@ def time_labels(time: Column, width: str) -> Any:
     if time.kind == "time":
         midnight = datetime.datetime(2000, 1, 1)
         return pa.array([(midnight + datetime.timedelta(microseconds=int(us))).time().isoformat() for us in start])
-    made = pa.array(start.astype("datetime64[us]"))
-    return made.cast(pa.date32()) if length % DAY == 0 or time.kind == "date" else made
+    times = pa.array(start.astype("datetime64[us]"))
+    return times.cast(pa.date32()) if length % DAY == 0 or time.kind == "date" else times
 
 
 def place_labels(place: Column, level: str, trees: Mapping[str, Hierarchy], levels: Any = None) -> Any:
@@ -241,8 +241,8 @@ def _of_vault(events: EventTable, owner: IntArray, *, renewed: bool) -> Any:
     people = pa.table({column: canonical_text(events.ids).take(pa.array(owner))})
     with in_session():
         named = Pseudonymize(column, domain=domain).start(0)(people, 0)[column]
-    made = pa.concat_arrays(named.chunks) if isinstance(named, pa.ChunkedArray) else named
-    if made.null_count or len(made.unique()) < len(made):
+    pseudonyms = pa.concat_arrays(named.chunks) if isinstance(named, pa.ChunkedArray) else named
+    if pseudonyms.null_count or len(pseudonyms.unique()) < len(pseudonyms):
         if renewed:
             raise PolicyError(
                 f"domain '{domain}' of the vault gives a person one pseudonym, and the plan renews it.",
@@ -254,4 +254,4 @@ def _of_vault(events: EventTable, owner: IntArray, *, renewed: bool) -> Any:
             hint="Write the ids in one way, or use a domain with --clean none.",
             path="events.vault",
         )
-    return made
+    return pseudonyms

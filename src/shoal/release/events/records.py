@@ -132,20 +132,20 @@ def _as_trips(records: Any, policy: Policy, rules: EventRules, kinds: dict[str, 
     """The trips of the records, one each, not linked and without a time; and the rules for them."""
     if policy.insensitive or policy.sensitive:
         raise PolicyError("'flows: only' publishes no records.", hint="Name further columns under roles.direct.")
-    ends, made = rules.place, records
+    ends, trips = rules.place, records
     if len(ends) == 1 and rules.time is not None:
         where, who = column_of(records, ends[0], kinds[ends[0]]), column_of(records, rules.unit, "text")
         first, last = trips_of(who.codes, time_of(records, rules.time, kinds[rules.time]).codes, where.codes)
         ends, taken = (f"{ends[0]}_from", f"{ends[0]}_to"), (records.take(pa.array(x)) for x in (first, last))
         start, stop = (t[where.name] for t in taken)
-        made = pa.table({rules.unit: records[rules.unit].take(pa.array(first)), ends[0]: start, ends[1]: stop}).combine_chunks()
+        trips = pa.table({rules.unit: records[rules.unit].take(pa.array(first)), ends[0]: start, ends[1]: stop}).combine_chunks()
         kinds = dict.fromkeys(ends, where.kind)
     if len(ends) != 2 or {kinds[n] for n in ends} <= {"float", "decimal"}:
         hint = "Name time: and one place:, or an origin and a destination."
         raise PolicyError("'flows: only' requires a time and one place, or an origin and a destination.", hint=hint)
-    if not made.num_rows:
+    if not trips.num_rows:
         raise EmptyTableError("nobody has a trip.", hint="A trip is two consecutive records of a person at different places.")
-    return made, EventRules(rules.unit, place=ends, place_levels=(EXACT,), renew=(EVERY,), flows=ONLY), kinds
+    return trips, EventRules(rules.unit, place=ends, place_levels=(EXACT,), renew=(EVERY,), flows=ONLY), kinds
 
 
 def _rules(policy: Policy) -> EventRules:
@@ -243,8 +243,8 @@ def _tree(policy: Policy, rules: EventRules, column: Column, person: IntArray, t
     if rules.hierarchy[column.name] == {FLOWS: True}:
         return _by_flows(policy, column, person, time)
     rule = from_policy(rules.hierarchy[column.name], policy.folder or ".").fit(column.name, column.values, column.rows)
-    made: Hierarchy = rule.over(column.name, column.values, column.rows)
-    return made
+    tree: Hierarchy = rule.over(column.name, column.values, column.rows)
+    return tree
 
 
 def _by_flows(policy: Policy, column: Column, person: IntArray, time: Column | None) -> Hierarchy:

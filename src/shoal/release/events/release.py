@@ -80,8 +80,8 @@ class EventRelease(Release):
     def __repr__(self) -> str:
         if self._made is None:
             return f"<EventRelease: decided, not written yet; {self._words}>"
-        made = self._made.certificate
-        return f"<EventRelease: {made.after.records:,} records of {made.after.traces:,} pseudonyms, {self._words}>"
+        certificate = self._made.certificate
+        return f"<EventRelease: {certificate.after.records:,} records of {certificate.after.traces:,} pseudonyms, {self._words}>"
 
     def _repr_html_(self) -> str | None:
         """The card of a release that was made."""
@@ -108,23 +108,23 @@ class EventRelease(Release):
 
     def to_json(self) -> dict[str, Any]:
         """``steps, cost, requirements, after, before, uses, attacks``, and the keys that every release has."""
-        made = self.certificate
-        parts = plain(made)
+        certificate = self.certificate
+        parts = plain(certificate)
         return {
             "events": True,
-            "verdict": made.verdict,
-            "cost": {**parts["cost"], "sentence": made.cost.sentence},
+            "verdict": certificate.verdict,
+            "cost": {**parts["cost"], "sentence": certificate.cost.sentence},
             "k": self.k,
-            "records": made.after.records,
-            "suppressed": made.cost.truncated + made.cost.suppressed,
-            "loss": made.cost.loss,
+            "records": certificate.after.records,
+            "suppressed": certificate.cost.truncated + certificate.cost.suppressed,
+            "loss": certificate.cost.loss,
             "method": "events",
             "seconds": round(self.seconds or time.perf_counter() - self._started, 3),
             "verified": True,
             **{n: parts[n] for n in ("steps", "requirements", "before", "after", "uses", "attacks")},
             "people": parts.get("people"),
-            "files": [*(f.name for f in made.files), NAME],
-            "key": {"fingerprint": made.key.fingerprint, "origin": made.key.origin} if made.key else None,
+            "files": [*(f.name for f in certificate.files), NAME],
+            "key": {"fingerprint": certificate.key.fingerprint, "origin": certificate.key.origin} if certificate.key else None,
         }
 
     def __getstate__(self) -> dict[str, Any]:
@@ -213,14 +213,14 @@ def carry_out(
 ) -> tuple[Certified[EventCertificate, EventPlan], private_file.Kept]:
     """Everything of a release in ``stage``, and what is kept apart; what falls short raises before anything is published."""
     signer = sign.signer(output.key_file)
-    data, asked, table = data_place(stage, output), decided.asked, decided.table
+    data, requirements, table = data_place(stage, output), decided.asked, decided.table
     progress(0.6, "writing the data")
     decided.write(data)
     data_written = _data(decided, data, output.format)
     give_back()
     progress(0.7, "counting the written file again")
-    known = decided.known(most_known(asked), SHOWN, FEW_SETS)
-    more: dict[str, Any] = {"asked": asked, "timed": data_written.time is not None, "counts": data_written.counts}
+    known = decided.known(most_known(requirements), SHOWN, FEW_SETS)
+    more: dict[str, Any] = {"asked": requirements, "timed": data_written.time is not None, "counts": data_written.counts}
     facts = recount_events(data, unit=data_written.unit, points=data_written.points, known=known, **more)
     give_back()
     people = decided.people(known)
@@ -238,8 +238,8 @@ def carry_out(
     kept = private_file.Kept(seed, salt, None, digest, objected[1] if objected else "")
     progress(0.85, "attacking")
     attacks = decided.attacks(data, data_written, lambda done, what: progress(0.85 + 0.1 * done, what))
-    attacks += [joined_with(data, data_written, decided.steps, Path(earlier), asked) for earlier in output.earlier]
-    attacks += earlier_flows(data, data_written, decided.steps, [Path(e) for e in output.earlier], asked)
+    attacks += [joined_with(data, data_written, decided.steps, Path(earlier), requirements) for earlier in output.earlier]
+    attacks += earlier_flows(data, data_written, decided.steps, [Path(e) for e in output.earlier], requirements)
     attacks = worst_first(attacks)
     broken = [a for a in attacks if a.verdict == "broken"]
     if broken:
@@ -275,9 +275,9 @@ def carry_out(
 
 def _to_table(decided: Decided, name: str, data: Path, source: EventData, facts: EventFacts) -> EventData:
     """The written file as a table of the database, read back and counted again."""
-    made = decided.table.add_neighbour(name, opened(data))
-    source = replace(source, file=None, table=name, engine=made.engine, columns=tuple(made.schema.names))
-    again = facts_of_table(made, source, decided.asked, max(facts.smallest))
+    written = decided.table.add_neighbour(name, opened(data))
+    source = replace(source, file=None, table=name, engine=written.engine, columns=tuple(written.schema.names))
+    again = facts_of_table(written, source, decided.asked, max(facts.smallest))
     if not alike(again.to_json(), facts.to_json()):
         raise VerificationError(
             f"table '{name}' was written but does not hold what was planned.",

@@ -54,22 +54,22 @@ def uses_of(events: EventTable, solution: Solution, flows: Flows | None, read: R
     index = np.flatnonzero(solution.stays)
     place = after = None
     trips: list[IntArray | None] = [None, None]
-    made: list[EventUse] = []
+    uses: list[EventUse] = []
     if events.places and solution.shape.place != NONE:
         read = read or Read.of(events, solution)
         place, after = read.place, read.shown[index]
         trips = [read.keys(*read.made), None if read.seen is None else read.keys(*read.seen)]
-        made += _along_traces(events, solution, read, hours=hours)
+        uses += _along_traces(events, solution, read, hours=hours)
     if events.places:
-        made += _exact_places(events, solution)
-    made += [] if flows is None else flow_uses(flows.before, flows.trips)
+        uses += _exact_places(events, solution)
+    uses += [] if flows is None else flow_uses(flows.before, flows.trips)
     moment = None
     if events.time is not None and events.time.kind in ("timestamp", "date", "time"):
         moment = microseconds(events.time.values, events.time.kind)[events.time.codes]
     before = Log(problem.person, moment, place, trips[0] if trips[1] is not None else None)
     left = Log(solution.trace[index], None if moment is None else moment[index], after, trips[1])
-    made = [*compare_logs(before, left, hours=hours, days=days), *made]
-    return tuple(made)
+    uses = [*compare_logs(before, left, hours=hours, days=days), *uses]
+    return tuple(uses)
 
 
 def flow_uses(before: IntArray, after: IntArray) -> list[EventUse]:
@@ -94,8 +94,8 @@ def _along_traces(events: EventTable, solution: Solution, read: Read, *, hours: 
             begun = (np.bincount(m[a] // UNITS["h"] % 24, minlength=24) for m, (a, _) in at)
             out.append(count_use("trips per hour", "trips by the hour of the day in which they begin", *begun))
         stays = (np.bincount(np.searchsorted(STAYS, m[b] - m[a], "right"), minlength=len(STAYS) + 1) for m, (a, b) in at)
-        words = "trips by the time from the record before them: under 1, 2, 4, 8, 24 hours, longer"
-        out.append(count_use("dwell times", words, *stays))
+        title = "trips by the time from the record before them: under 1, 2, 4, 8, 24 hours, longer"
+        out.append(count_use("dwell times", title, *stays))
     rows = [_in_a_row(trips, events.problem.n) for trips in both]
     size = len(rows[0][0])
     places = [read.place[np.concatenate((one, two))] for one, two in zip(*rows, strict=True)]
@@ -107,8 +107,8 @@ def _along_traces(events: EventTable, solution: Solution, read: Read, *, hours: 
     keys = codes * width + who
     before, after = (np.bincount(distinct(k) // width, minlength=n) for k in (keys[:size], keys[size:]))
     if (before > LARGE).any():
-        words = f"people with three places in a row that more than {LARGE} people have (pseudonyms, after)"
-        out.append(count_use("common sequences", words, before[before > LARGE], after[before > LARGE]))
+        title = f"people with three places in a row that more than {LARGE} people have (pseudonyms, after)"
+        out.append(count_use("common sequences", title, before[before > LARGE], after[before > LARGE]))
     return out
 
 
@@ -142,10 +142,10 @@ def _exact_places(events: EventTable, solution: Solution) -> list[EventUse]:
     k = people_asked(problem.asked)
     most = most_shown(problem.places[EXACT], problem.person, k)
     clear = int(Read.clear(solution).sum()) if solution.shape.place in (EXACT, LOCAL) else 0
-    words = "records with their exact place"
+    title = "records with their exact place"
     if k > 1:
-        words += f"; no plan that meets known[1]>={k} shows more than {100 * most / problem.n:.1f} % of them"
-    return [EventUse("exact places", words, float(problem.n), float(clear), clear / problem.n)]
+        title += f"; no plan that meets known[1]>={k} shows more than {100 * most / problem.n:.1f} % of them"
+    return [EventUse("exact places", title, float(problem.n), float(clear), clear / problem.n)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,15 +177,15 @@ class Read:
             return cls(place, shown, True, (every, every), (seen, seen))
         moment = problem.times.get(EXACT)
         if moment is None:
-            made = (place[:0], place[:0])
+            none = (place[:0], place[:0])
         else:
-            made = problem.trips if exact else trips_of(problem.person, moment, place)
+            none = problem.trips if exact else trips_of(problem.person, moment, place)
         order = times_at(events.time, solution.shape.time) if problem.ordered(solution.shape) else None
         if order is None:
-            return cls(place, shown, False, made, None)
+            return cls(place, shown, False, none, None)
         index = np.flatnonzero(solution.stays)
         first, last = trips_of(solution.trace[index], order[index], shown[index])
-        return cls(place, shown, False, made, (index[first], index[last]))
+        return cls(place, shown, False, none, (index[first], index[last]))
 
     def keys(self, first: IntArray, last: IntArray) -> IntArray:
         """The number of origin and destination of each trip."""
@@ -219,9 +219,9 @@ def flows_only(events: EventTable) -> Solution:
     problem = events.problem
     nothing = np.zeros(problem.n, dtype=np.bool_)
     every = np.arange(problem.n)
-    made = partial(plan_found, problem, problem.shapes[0], ~nothing, every, every)
-    flows = flows_of(events, made(nothing, None, None, 0.0, 0))
-    outcome = made(flows.kept, None, None, 0.0, 0)
+    plan_of = partial(plan_found, problem, problem.shapes[0], ~nothing, every, every)
+    flows = flows_of(events, plan_of(nothing, None, None, 0.0, 0))
+    outcome = plan_of(flows.kept, None, None, 0.0, 0)
     if outcome.left_out > most_of(problem.allow, problem.n):
         share = outcome.left_out / problem.n
         raise InfeasibleError(
@@ -286,17 +286,17 @@ def entries_of(
     there = np.ones(len(read_keys), dtype=np.bool_) if seen_only else np.isin(read_keys, keys)
     seen, read_keys = (seen[0][there], seen[1][there]), read_keys[there]
     known, example = np.unique(np.concatenate((keys, read_keys)), return_index=True)
-    made = np.searchsorted(known, keys) * people + person[read.made[0]]
+    slots = np.searchsorted(known, keys) * people + person[read.made[0]]
     read_too = np.searchsorted(known, read_keys) * people + person[seen[0]]
-    both, which = np.unique(np.concatenate((made, read_too)), return_inverse=True)
-    before, shown = (np.bincount(w, minlength=len(both)) for w in (which[: len(made)], which[len(made) :]))
+    both, which = np.unique(np.concatenate((slots, read_too)), return_inverse=True)
+    before, shown = (np.bincount(w, minlength=len(both)) for w in (which[: len(slots)], which[len(slots) :]))
     flow, who = both // people, both % people
     first, last = (np.concatenate(x)[example] for x in zip(read.made, seen, strict=True))
     barred = np.zeros(len(both), dtype=np.int64)
     if solution.away is not None:
         barred[solution.away[who]] = before[solution.away[who]]
     entries = Entries(flow, who, before, shown, barred, _ends(events, solution, read, first, last))
-    return entries, which[: len(made)], first, last
+    return entries, which[: len(slots)], first, last
 
 
 def protected(entries: Entries, k: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -525,8 +525,8 @@ def _behind_bridges(origins: IntArray, destinations: IntArray) -> list[tuple[lis
 def flow_table(events: EventTable, solution: Solution, flows: Flows) -> Any:
     """The published flows as a table (pyarrow): origin, destination, trips; in the order of their names."""
     index = np.flatnonzero(flows.trips)
-    made = pa.table({**_named_ends(events, solution, flows.first[index], flows.last[index]), "trips": flows.trips[index]})
-    return made.sort_by([(n, "ascending") for n in made.column_names])
+    flow_table = pa.table({**_named_ends(events, solution, flows.first[index], flows.last[index]), "trips": flows.trips[index]})
+    return flow_table.sort_by([(n, "ascending") for n in flow_table.column_names])
 
 
 def trips_level(place: str) -> str:
@@ -575,8 +575,8 @@ def added_up(
         else:
             before, after = (float(sum(getattr(u, w) for u, _ in named_uses)) for w in ("before", "after"))
             kept, error = mean("kept", by_size=True), mean("error", by_size=True)
-        words = first.sentence.split("; no plan")[0]
-        out.append(EventUse(name, words, before or 0.0, after or 0.0, kept, error))
+        start = first.sentence.split("; no plan")[0]
+        out.append(EventUse(name, start, before or 0.0, after or 0.0, kept, error))
     return out
 
 

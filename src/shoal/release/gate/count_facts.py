@@ -150,11 +150,11 @@ def count_population(policy: Policy) -> tuple[Policy, str]:
 
         people = opened(str(file)).n_rows()
     try:
-        asked = tuple(replace(r, population=people) if isinstance(r, PopulationK) else r for r in policy.requirements)
+        requirements = tuple(replace(r, population=people) if isinstance(r, PopulationK) else r for r in policy.requirements)
     except UsageError as error:
         raise PolicyError(f"'require.population_k.of' counts {people:,} people in '{name}'.", hint=error.hint) from None
     source = f"The population of {people:,} people is from '{Path(name).name}' ({what}): signed, not counted again."
-    return replace(policy, requirements=asked, counted_in=""), source
+    return replace(policy, requirements=requirements, counted_in=""), source
 
 
 def _people_stated(file: Path, name: str) -> tuple[int, str]:
@@ -204,14 +204,14 @@ def sensitive_trees(policy: Policy, base: ClassCounts) -> dict[str, Hierarchy]:
         close = policy.asked_of(name, TCloseness)
         if close is None or close.distance != "hierarchical":
             continue
-        asked, inside = policy.sensitive[name], base.sensitive[name]
-        if asked is None:
+        wanted, inside = policy.sensitive[name], base.sensitive[name]
+        if wanted is None:
             raise PolicyError(
                 f"closeness of '{name}' by the hierarchical distance needs a hierarchy of that column.",
                 hint=f"Write roles: {{sensitive: {{{name}: {{hierarchy: FILE}}}}}}, or use distance: equal.",
             )
         counts = np.bincount(inside.values[inside.values >= 0], minlength=len(inside.categories)).astype(np.int64)
-        rule = from_policy(asked, policy.folder or ".")
+        rule = from_policy(wanted, policy.folder or ".")
         rule.check_one_root(name)
         out[name] = rule.fit(name, inside.categories, counts).over(name, inside.categories, counts)
     return out

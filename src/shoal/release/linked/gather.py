@@ -113,8 +113,8 @@ def gather(policy: LinkedPolicy, exclude: str | Path | Iterable[Any] | None = No
         parts.append((rest, linked, sizes, sum(orphans.values())))
     ids = tuple(sorted(known))
     place = {text: i for i, text in enumerate(ids)}
-    made = tuple(_part(*p, place) for p in parts)
-    return Family(policy, ids, made, listed, objections, held, tuple(opened), own)
+    parts_of_people = tuple(_part(*p, place) for p in parts)
+    return Family(policy, ids, parts_of_people, listed, objections, held, tuple(opened), own)
 
 
 @dataclass(frozen=True)

@@ -94,15 +94,15 @@ class LinkedRelease:
 
     def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
         """Write the folder: a file per table, certificate.json, report.html; whole or not at all."""
-        made: list[LinkedCertificate] = []
+        written: list[LinkedCertificate] = []
 
         def make(stage: Path) -> private_file.Kept | None:
             certificate, salt = _carry_out(self._family, self._chosen, self._key_file, self._ending, stage, progress)
-            made.append(certificate)
+            written.append(certificate)
             return private_file.Kept(None, "", list_salt=salt) if salt else None
 
         self._folder, kept = private_file.appear(target, make, keeps=self._family.objections is not None)
-        self.certificate, self.private_file = made[0], kept or self.private_file
+        self.certificate, self.private_file = written[0], kept or self.private_file
         return self._folder
 
     def remember(self) -> AttackResult:
@@ -115,8 +115,8 @@ class LinkedRelease:
     def _published(self) -> Published:
         from shoal.release.earlier.ledger import Published, joint_groups, nothing_compared
 
-        asked, first, at = self._family.policy, self._family.parts[0], self._chosen.levels
-        stays, judged = self._chosen.staying[first.person], joint_groups(asked.k)
+        policy, first, at = self._family.policy, self._family.parts[0], self._chosen.levels
+        stays, judged = self._chosen.staying[first.person], joint_groups(policy.k)
         attributes = np.where(stays, first.classes(at[0]), -1)
 
         def known_rows(classes: Sequence[IntArray], people: ClassCounts) -> AttackResult:
@@ -124,35 +124,35 @@ class LinkedRelease:
             if whole.verdict != "broken":
                 return whole
             own = judged([attributes, *classes[1:]], people)
-            why = f"nobody is among fewer than {asked.k} by this release's attributes and the earlier releases; some are by all "
-            why += f"rows, and this release counts people by {asked.known} known"
+            why = f"nobody is among fewer than {policy.k} by this release's attributes and the earlier releases; some are by all "
+            why += f"rows, and this release counts people by {policy.known} known"
             return own if own.verdict == "broken" else nothing_compared(why)
 
         classes, pairs = np.where(stays, groups(self._family, at)[first.person], -1), first.pairs
         same = group_codes([*pairs.codes[1:], classes.astype(np.int32)], n_rows=len(classes))
         codes, sizes = [c[same.first] for c in pairs.codes[1:]], np.bincount(same.ids)
         alone = Published(ClassCounts(sizes, pairs.columns[1:], codes, pairs.categories[1:]), classes[same.first], judged)
-        return Published(pairs, classes, judged if asked.known is None else known_rows, keyless=alone)
+        return Published(pairs, classes, judged if policy.known is None else known_rows, keyless=alone)
 
     def to_json(self) -> dict[str, Any]:
         """k, people, tables, levels, loss, attacks, and whether it was verified."""
-        made = self.certificate
-        if made is None:
+        certificate = self.certificate
+        if certificate is None:
             raise UsageError("the release is not written yet.", hint="Call write() first.")
         return {
-            "k": made.k,
-            "known": made.known,
-            "people": made.after.people,
-            "left_out": made.left_out,
-            "loss": made.loss,
+            "k": certificate.k,
+            "known": certificate.known,
+            "people": certificate.after.people,
+            "left_out": certificate.left_out,
+            "loss": certificate.loss,
             "levels": self.levels,
-            "tables": {t.name: {"file": t.file, "records": t.records, "records_in": t.records_in} for t in made.tables},
-            "verdict": made.verdict,
-            "attacks": plain(made.attacks),
-            "files": [*(f.name for f in made.files), NAME],
+            "tables": {t.name: {"file": t.file, "records": t.records, "records_in": t.records_in} for t in certificate.tables},
+            "verdict": certificate.verdict,
+            "attacks": plain(certificate.attacks),
+            "files": [*(f.name for f in certificate.files), NAME],
             "verified": True,
             "seconds": round(time.perf_counter() - self._started, 3),
-            **({"excluded": plain(made.objections)} if made.objections else {}),
+            **({"excluded": plain(certificate.objections)} if certificate.objections else {}),
         }
 
 
@@ -242,11 +242,11 @@ def _column(part: Part, name: str, step: Step | None, levels: Mapping[str, int])
 
 def _as_planned(family: Family, chosen: Chosen, everybody: Everybody) -> None:
     """The files hold the people and the numbers that were decided, counted by other code."""
-    asked = family.policy
-    sharing = everybody.sharing(asked.known)
-    if everybody.people != int(chosen.staying.sum()) or min(sharing.values()) < asked.k:
+    policy = family.policy
+    sharing = everybody.sharing(policy.known)
+    if everybody.people != int(chosen.staying.sum()) or min(sharing.values()) < policy.k:
         raise VerificationError("the written files do not hold what was decided; nothing was released.")
-    if asked.known is None:
+    if policy.known is None:
         planned = Counter(alike(family, chosen.levels)[chosen.staying].tolist())
         if planned != Counter(sharing.values()):
             raise VerificationError("the written files do not hold what was decided; nothing was released.")
@@ -260,30 +260,30 @@ def _body(
     objected: Objections | None,
     stage: Path,
 ) -> LinkedCertificate:
-    asked = family.policy
-    after = numbers(everybody.sharing(asked.known))
-    made = LinkedCertificate(
-        title=asked.about.get("title", "Release of several tables"),
-        date=today(asked.about.get("date")),
+    policy = family.policy
+    after = numbers(everybody.sharing(policy.known))
+    certificate = LinkedCertificate(
+        title=policy.about.get("title", "Release of several tables"),
+        date=today(policy.about.get("date")),
         tool=f"shoal {__version__}",
         verdict="",
         k=after.k,
-        asked=asked.k,
-        known=asked.known,
+        asked=policy.k,
+        known=policy.known,
         tables=entries,
         people_in=family.n,
         left_out=int((~chosen.staying).sum()),
-        allowed=asked.suppress,
+        allowed=policy.suppress,
         loss=float(chosen.loss),
         before=_before(family),
         after=after,
-        attacks=attacks(everybody, files_of(stage, entries), [e.name for e in entries], asked.k, asked.known),
-        purpose=LinkedPurpose(**{n: v for n, v in asked.about.items() if n not in ("title", "date")}),
+        attacks=attacks(everybody, files_of(stage, entries), [e.name for e in entries], policy.k, policy.known),
+        purpose=LinkedPurpose(**{n: v for n, v in policy.about.items() if n not in ("title", "date")}),
         limits=LIMITS,
         files=tuple(file_entry(stage / e.file) for e in entries),
         objections=objected,
     )
-    return replace(made, verdict=verdict(made))
+    return replace(certificate, verdict=verdict(certificate))
 
 
 def _before(family: Family) -> LinkedNumbers:

@@ -180,10 +180,10 @@ def _table(name: str, stated: Mapping[str, Any], key: str, k: int, source: Any, 
             f"column '{key}' of table '{name}' is the key of the people and has a role too.",
             hint="Leave it out of the roles: it becomes a pseudonym.",
         )
-    words = {"roles": stated["roles"], "transform": stated.get("transform", {}), "require": {"k": k}}
+    document = {"roles": stated["roles"], "transform": stated.get("transform", {}), "require": {"k": k}}
     unit = {"column": key, "publish": "pseudonym"}
     try:
-        made = Policy.of({**words, "unit": unit, "allow": {"identifying": stated.get("identifying", [])}})
+        policy = Policy.of({**document, "unit": unit, "allow": {"identifying": stated.get("identifying", [])}})
     except (PolicyError, UsageError) as error:
         raise PolicyError(f"table '{name}': {error.message}", hint=error.hint, path=f"tables.{name}") from None
-    return LinkedTable(name, source, key, replace(made, folder=folder), stated.get("read", {}))
+    return LinkedTable(name, source, key, replace(policy, folder=folder), stated.get("read", {}))

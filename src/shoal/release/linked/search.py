@@ -46,8 +46,8 @@ class Chosen:
 
 def choose(family: Family, progress: Progress = silent) -> Chosen:
     """The levels that lose little and leave everybody among k."""
-    asked = family.policy
-    limit = most_of(asked.suppress, family.n)
+    policy = family.policy
+    limit = most_of(policy.suppress, family.n)
     top = [{c: _highest(part, c) for c in part.prepared.quasi} for part in family.parts]
     staying = _allow(family, top, limit)
     if staying is None:
@@ -60,9 +60,9 @@ def choose(family: Family, progress: Progress = silent) -> Chosen:
             break
         other = _refine(family, charge, top, limit, first)
         best = other if other.loss < best.loss else best
-    if best.loss > asked.loss:
+    if best.loss > policy.loss:
         raise InfeasibleError(
-            f"the best plan found would lose {best.loss:.2f} of what the quasi-identifiers tell; the limit is {asked.loss:g}.",
+            f"the best plan found would lose {best.loss:.2f} of what the quasi-identifiers tell; the limit is {policy.loss:g}.",
             hint="Ask for a smaller k or 'known', allow more suppression, give finer hierarchies, or allow it: allow: {loss: 1}.",
         )
     return best
@@ -140,23 +140,23 @@ def _loss(family: Family, levels: Levels, staying: Mask, charge: Charges) -> flo
 
 def _infeasible(family: Family, levels: Levels, limit: int) -> InfeasibleError:
     """What is wrong at the coarsest levels, and what could be had instead."""
-    asked = family.policy
-    short = int((~stays(family, levels, asked.k, asked.known)).sum())
+    policy = family.policy
+    short = int((~stays(family, levels, policy.k, policy.known)).sum())
     offers = [f"allow: {{suppress: {_share(short, family.n)}}}"] if short < family.n else []
     best = _best_k(family, levels, limit)
     offers += [f"require: {{k: {best}}}"] if best >= 2 else []
-    fewer = range(1, asked.known) if asked.known is not None else (1, 2, 3)
+    fewer = range(1, policy.known) if policy.known is not None else (1, 2, 3)
     for known in reversed(fewer):
         if _fits(family, levels, known, limit):
-            offers.append(f"require: {{k: {asked.k}, known: {known}}}")
+            offers.append(f"require: {{k: {policy.k}, known: {known}}}")
             break
-    what = "all their rows" if asked.known is None else f"any {asked.known} of their rows"
+    what = "all their rows" if policy.known is None else f"any {policy.known} of their rows"
     most = ", ".join(
         f"{p.linked.name} up to {int(np.bincount(p.person, weights=p.rows).max(initial=0)):,}" for p in family.parts[1:]
     )
     return InfeasibleError(
         f"even at the coarsest levels {short:,} of {family.n:,} people share their attributes and {what} with fewer than "
-        f"{asked.k - 1:,} others; {limit:,} may be left out. People differ by their number of rows ({most} per person).",
+        f"{policy.k - 1:,} others; {limit:,} may be left out. People differ by their number of rows ({most} per person).",
         hint="Nearest that would do: " + "; or ".join(offers) + "." if offers else "Leave people with very many rows out first.",
     )
 
@@ -171,14 +171,14 @@ def _fits(family: Family, levels: Levels, known: int, limit: int) -> bool:
 
 def _best_k(family: Family, levels: Levels, limit: int) -> int:
     """The largest k below the one asked for that leaves out no more people than allowed; 1 where there is none."""
-    asked = family.policy
-    if asked.known is None:
+    policy = family.policy
+    if policy.known is None:
         sizes = np.sort(alike(family, levels))
-        return int(min(sizes[min(limit, len(sizes) - 1)], asked.k - 1))
-    low, high = 1, asked.k - 1
+        return int(min(sizes[min(limit, len(sizes) - 1)], policy.k - 1))
+    low, high = 1, policy.k - 1
     while low < high:
         middle = (low + high + 1) // 2
-        allowed = stays(family, levels, middle, asked.known, most=limit)
+        allowed = stays(family, levels, middle, policy.known, most=limit)
         enough = allowed.any() and int((~allowed).sum()) <= limit
         low, high = (middle, high) if enough else (low, middle - 1)
     return low

@@ -48,8 +48,8 @@ def early_attacks(prepared: Prepared, decision: Decision, links: Links) -> Early
     """What can be tried from the written file and the classes alone, while the file is counted again."""
     from shoal.attacks.downcoding import downcoding
 
-    made = downcoding(structure(prepared, decision), decision.released.columns) if decision.codes and decision.finer else None
-    return Early(links.further(), made)
+    cells = downcoding(structure(prepared, decision), decision.released.columns) if decision.codes and decision.finer else None
+    return Early(links.further(), cells)
 
 
 def run_attacks(
@@ -68,7 +68,7 @@ def run_attacks(
     from shoal.attacks import ATTACKING, Scene, run_all, tell
     from shoal.attacks.composition import joined_records
 
-    made = structure(prepared, decision) if decision.codes else None
+    choice = structure(prepared, decision) if decision.codes else None
     needed = in_database or earlier
     table = published_table(data, int(decision.released.n_records), prepared.schema.names) if needed else None
     scene = Scene(
@@ -76,7 +76,7 @@ def run_attacks(
         k=prepared.policy.smallest_class,
         distinct={r.column: r.l for r in prepared.policy.requirements if isinstance(r, DistinctDiversity)},
         t={r.column: r.t for r in prepared.policy.requirements if isinstance(r, TCloseness) and r.distance == "equal"},
-        recoded=made if decision.finer else None,
+        recoded=choice if decision.finer else None,
         table=table if in_database else None,
         files=(data.source,),
         seed=prepared.policy.seed,

@@ -123,11 +123,11 @@ def carry_out(
         known = count_known(prepared, decision, columns, seen)
         given["known_columns",] = known_share(prepared, decision, known)
     decision = replace(decision, given={**decision.given, **given})
-    made = _Written(data, done, seen, linked, columns)
+    written = _Written(data, done, seen, linked, columns)
     both = seen is None and done.records_out >= BOTH_CORES and prepared.table.memory is None
     with alongside(lambda: early_attacks(prepared, decision, links), at_once=both) as early:
         try:
-            return _prove(prepared, decision, output, stage, progress, signer, made, early)
+            return _prove(prepared, decision, output, stage, progress, signer, written, early)
         except VerificationError as error:
             raise name_worst(error, known, prepared.quasi) from None
 
@@ -254,13 +254,13 @@ def _write_trees(prepared: Prepared, stage: Path, data: Path) -> list[Path]:
 def _to_table(prepared: Prepared, decision: Decision, name: str, counted: Counted, data: Data) -> Data:
     """Make the table in the database, read it back, and compare."""
     prepared.table.recode(decision.plan, f"::{name}", kept=decision.kept, class_map=decision.class_map)
-    made = prepared.table.neighbour(name)
+    target = prepared.table.neighbour(name)
     levels = recursive_levels(prepared.policy.requirements)
-    facts: Facts = database.facts_of_table(made, data.quasi, data.sensitive, data.unit, levels, prepared.orders)
+    facts: Facts = database.facts_of_table(target, data.quasi, data.sensitive, data.unit, levels, prepared.orders)
     if not alike(facts.to_json(), counted.facts.to_json()):
         raise VerificationError(
             f"table '{name}' was written but does not hold what was planned.",
             hint="It was dropped. Run it again when nobody writes to the table.",
         )
-    names = tuple(made.schema.names)
-    return replace(data, file=None, table=name, engine=made.engine, columns=names)
+    names = tuple(target.schema.names)
+    return replace(data, file=None, table=name, engine=target.engine, columns=names)

@@ -176,15 +176,15 @@ def _number(text: str) -> str | float:
 
 def run_analyses(prepared: Prepared, data: Path, *, complete: bool) -> tuple[Analysis, ...]:
     """Each named analysis on the original, and how it changed; ``complete`` where no record was left out."""
-    asked = prepared.policy.analyses
-    wanted = list(dict.fromkeys(c for a in asked for c in analysed_columns(a)))
+    analyses = prepared.policy.analyses
+    wanted = list(dict.fromkeys(c for a in analyses for c in analysed_columns(a)))
     for name in wanted:
         prepared.schema.require(name, what="column of an analysis")
-    if prepared.base.n_records > MOST_ANALYSED or not asked:
-        return tuple(Analysis(analysis_title(a), "not computed: too many records", "", "", a) for a in asked)
+    if prepared.base.n_records > MOST_ANALYSED or not analyses:
+        return tuple(Analysis(analysis_title(a), "not computed: too many records", "", "", a) for a in analyses)
     there = [c for c in wanted if c in logical(header(data), prepared.schema.names)]
     before, after = texts_of(prepared.table.scan(wanted), wanted), texts_of(batches(data, there), there)
-    return tuple(_compare(a, before, after, complete) for a in asked)
+    return tuple(_compare(a, before, after, complete) for a in analyses)
 
 
 def _compare(asked: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any], complete: bool) -> Analysis:

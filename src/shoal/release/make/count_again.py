@@ -106,18 +106,18 @@ def count_people(prepared: Prepared, decision: Decision, stage: Path, counted: C
 
 
 def _count(prepared: Prepared, decision: Decision, data: Path, unit: str | None) -> Counted:
-    asked = prepared.policy.requirements
+    requirements = prepared.policy.requirements
     before = digest_of_data(data)
     facts = recount(
         data,
         prepared.quasi,
         tuple(prepared.policy.sensitive),
         unit=unit,
-        recursive=recursive_levels(asked),
+        recursive=recursive_levels(requirements),
         trees=trees_of(prepared),
         orders=prepared.orders,
     )
-    findings = tuple(judge(asked, facts, {**decision.given, **estimates(asked, facts, prepared.drawn)}))
+    findings = tuple(judge(requirements, facts, {**decision.given, **estimates(requirements, facts, prepared.drawn)}))
     if not all(f.met for f in findings) and facts.classes != decision.released.n_classes:
         raise changed()  # the plan does not fall short; it was made for other records
     _all_met(findings)

@@ -164,8 +164,8 @@ def _reunite(left: Path, place: Path) -> None:
     """Find the release that a seed belongs to, by the commitment in its certificate."""
     for file in place.glob(f"*/{NAME}"):
         with contextlib.suppress(OSError, TamperError, UnreadableError):
-            made = read_event_certificate(file) if is_of_events(file.parent) else read_certificate(file)
-            if fits(read(left), made.plan):
+            certificate = read_event_certificate(file) if is_of_events(file.parent) else read_certificate(file)
+            if fits(read(left), certificate.plan):
                 settle(left, place_of(file.parent))
                 return
 

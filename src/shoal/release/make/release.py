@@ -72,10 +72,10 @@ class Release:
             prepared, decision = self._decided()
             left_out, all_ = decision.suppressed(prepared.base), prepared.base.n_records
             return f"<Release: planned, {left_out:,} of {all_:,} suppressed, loss {written(decision.loss, 3)}; not written yet>"
-        made = self._made.certificate
+        certificate = self._made.certificate
         where = "not written yet" if self._folder is None else f"written to {self._folder}"
-        numbers = f"k = {made.k:,}, {made.after.records:,} records, {made.utility.suppressed:,} suppressed"
-        return f"<Release: {numbers}, loss {written(made.utility.loss, 3)} of 1; {where}>"
+        numbers = f"k = {certificate.k:,}, {certificate.after.records:,} records, {certificate.utility.suppressed:,} suppressed"
+        return f"<Release: {numbers}, loss {written(certificate.utility.loss, 3)} of 1; {where}>"
 
     def _repr_html_(self) -> str | None:
         """The card of a release that was made; a decided one shows its line only, so that looking at it costs nothing."""
@@ -129,11 +129,11 @@ class Release:
         """A picture of the group sizes before and after; with a path it is written: .svg, .png or .html."""
         from shoal.report.charts import class_sizes, save
 
-        made = self.certificate
-        if not hasattr(made.after, "sizes"):
+        certificate = self.certificate
+        if not hasattr(certificate.after, "sizes"):
             raise UsageError("An event release has no group sizes.", hint="Its curves are in release.report().")
-        before, after = ({int(s): int(s) * n for s, n in of.sizes.items()} for of in (made.before, made.after))
-        chart = class_sizes(after, made.k, before=before, title="Class sizes before and after", unit="records")
+        before, after = ({int(s): int(s) * n for s, n in of.sizes.items()} for of in (certificate.before, certificate.after))
+        chart = class_sizes(after, certificate.k, before=before, title="Class sizes before and after", unit="records")
         return chart if path is None else save(chart, path)
 
     def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
@@ -190,10 +190,10 @@ class Release:
         if self._frame is None:
             self._require_files()
             with folder.scratch() as place:
-                made, kept = self._carry_out(place, replace(self._output, format="parquet"), silent)
-                self._frame = self._read(place / str(made.certificate.data.file))
+                written, kept = self._carry_out(place, replace(self._output, format="parquet"), silent)
+                self._frame = self._read(place / str(written.certificate.data.file))
             if self._made is None and self._output.format == "parquet":
-                self._made, self._seed = made, kept
+                self._made, self._seed = written, kept
         return self._frame
 
     def to_pandas(self) -> pd.DataFrame:
@@ -210,34 +210,34 @@ class Release:
 
     def to_json(self) -> dict[str, Any]:
         """The keys that stay: ``k, records, suppressed, loss, levels, method, seconds, verified``, and what else is known."""
-        made = self.certificate
-        utility, key = made.utility, made.key
+        certificate = self.certificate
+        utility, key = certificate.utility, certificate.key
         return {
-            "cost": cost_of(made).to_json(),
-            "k": made.k,
-            "records": made.after.records,
+            "cost": cost_of(certificate).to_json(),
+            "k": certificate.k,
+            "records": certificate.after.records,
             "suppressed": utility.suppressed,
             "loss": utility.loss,
             "levels": dict(utility.levels),
             "method": utility.method,
             "seconds": round(self.seconds or time.perf_counter() - self._started, 3),
             "verified": True,
-            "classes": made.after.classes,
+            "classes": certificate.after.classes,
             "proven": utility.proven,
             "gap": utility.gap,
-            "requirements": plain(made.requirements),
+            "requirements": plain(certificate.requirements),
             "inferred": dict(self.inferred),
-            "attacks": plain(made.attacks),
-            "files": [*(f.name for f in made.files), NAME],
+            "attacks": plain(certificate.attacks),
+            "files": [*(f.name for f in certificate.files), NAME],
             "not_kept": list(self.not_kept),
-            **({"excluded": plain(made.input.objections)} if made.input.objections else {}),
+            **({"excluded": plain(certificate.input.objections)} if certificate.input.objections else {}),
             "key": {"fingerprint": key.fingerprint, "origin": key.origin} if key else None,
         }
 
     def __getstate__(self) -> dict[str, Any]:
-        made = self._certified()
+        state = self._certified()
         spent = self.seconds or time.perf_counter() - self._started
-        hidden = {"_work": None, "_seed": None, "_output": Output(), "_made": made, "plan": made.plan}
+        hidden = {"_work": None, "_seed": None, "_output": Output(), "_made": state, "plan": state.plan}
         return {**self.__dict__, **hidden, "seconds": spent}
 
     def _require_files(self) -> None:

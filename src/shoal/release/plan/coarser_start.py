@@ -113,9 +113,9 @@ def began(table: Table, policy: Policy, hierarchies: Mapping[str, Hierarchy], va
           start: tuple[int, int]) -> tuple[Coarser, ClassCounts, Policy]:  # fmt: skip
     """Where counting began, the classes there, and the policy with these levels as its lowest."""
     about, limit = start
-    asked = {c: min(r.min_level or 0, hierarchies[c].height) for c, r in policy.quasi.items()}
-    levels = _lowest(table, policy, hierarchies, values, asked, limit)
-    coarser = Coarser(levels, asked, about, limit, values, missing, _before(table, policy))
+    least = {c: min(r.min_level or 0, hierarchies[c].height) for c, r in policy.quasi.items()}
+    levels = _lowest(table, policy, hierarchies, values, least, limit)
+    coarser = Coarser(levels, least, about, limit, values, missing, _before(table, policy))
     quasi = {c: replace(r, min_level=levels[c] or r.min_level) for c, r in policy.quasi.items()}
     return coarser, count_at(table, policy, hierarchies, values, levels), replace(policy, quasi=quasi)
 

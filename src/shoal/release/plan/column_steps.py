@@ -141,8 +141,8 @@ def check_coarse(prepared: Prepared, steps: dict[str, Step], planned: tuple[Step
         if name not in steps or given is None:
             continue
         texts = canonical_text(prepared.values(name)).to_pylist()
-        asked = evaluate(steps[name], texts).texts()
+        labels = evaluate(steps[name], texts).texts()
         label_of: dict[str, str] = {}
-        for want, have in zip(asked, evaluate(given, texts).texts(), strict=True):
+        for want, have in zip(labels, evaluate(given, texts).texts(), strict=True):
             if label_of.setdefault(want, have) != have:
                 raise finer(name, "it separates what the list merges")

@@ -99,14 +99,14 @@ def decide(
     try:
         decision = _by_method(prepared, progress, cells, later, decisions)
     except KeyboardInterrupt as stopped:
-        held = [(made, method) for method, made in decisions.items() if made is not None]
+        held = [(one, method) for method, one in decisions.items() if one is not None]
         if held:
             raise StoppedSearchError(*min(held, key=lambda pair: pair[0].loss)) from None
         from shoal.search.full_domain.objective import InterruptedSearchError
 
         if isinstance(stopped, InterruptedSearchError):
-            words = _best_so_far("lattice", stopped.loss_name, stopped.value, stopped.levels)
-            raise KeyboardInterrupt(words) from None
+            sentence = _best_so_far("lattice", stopped.loss_name, stopped.value, stopped.levels)
+            raise KeyboardInterrupt(sentence) from None
         raise
     except InfeasibleError as error:
         if prepared.policy.method == "probabilistic":  # its own hint says more than plans of other methods
@@ -140,16 +140,16 @@ def _best(
     why = why or local_unfit(prepared)
     if not why and prepared.base.n_classes > MOST_LOCAL:
         why = f"the table has more than {MOST_LOCAL:,} classes"
-    asked = {} if why else dict(_local_policies(prepared))
+    local = {} if why else dict(_local_policies(prepared))
     decisions = {} if decisions is None else decisions
-    _by_each(prepared, progress, cells, asked, decisions)
+    _by_each(prepared, progress, cells, local, decisions)
     plans = sorted(((name, d) for name, d in decisions.items() if d is not None), key=lambda pair: round(pair[1].loss, 12))
-    best, decision, missed = _chosen(prepared, progress, plans, asked)
+    best, decision, missed = _chosen(prepared, progress, plans, local)
     others = [_cost(name, d, prepared, decision, missed) for name, d in plans if name != best]
     others.sort(key=lambda other: other.loss is None)
     others += [OtherMethod(name, None, 0, NO_PLAN) for name, d in decisions.items() if d is None]
     others += [OtherMethod("local", None, 0, f"was not tried: {why}")] if why else []
-    others += [OtherMethod("mixed", None, 0, f"was not tried: {TOO_MANY}")] if asked and "mixed" not in decisions else []
+    others += [OtherMethod("mixed", None, 0, f"was not tried: {TOO_MANY}")] if local and "mixed" not in decisions else []
     return replace(decision, others=tuple(others))
 
 
@@ -221,14 +221,14 @@ def _mixed(prepared: Prepared, progress: Progress, runs: int, lost: Collection[s
     pins.sort(key=lambda p: (p[1] % max(1, trees[p[0]].height), trees[p[0]].n_leaves, p[1]))
     best, held = None, dict[str, int]()
     while len(held) < most and pins[:runs]:
-        made = [(d, pin) for pin in pins[:runs] for d in _hold_levels(prepared, progress, [{**held, pin[0]: pin[1]}])]
-        made.sort(key=lambda pair: pair[0].loss)
-        if not made or (best is not None and made[0][0].loss >= best.loss):
+        decided = [(d, pin) for pin in pins[:runs] for d in _hold_levels(prepared, progress, [{**held, pin[0]: pin[1]}])]
+        decided.sort(key=lambda pair: pair[0].loss)
+        if not decided or (best is not None and decided[0][0].loss >= best.loss):
             break
         runs = max(0, runs - len(pins))
-        best, (column, level) = made[0]
+        best, (column, level) = decided[0]
         held[column] = level
-        pins = [pin for d, pin in made if pin[0] not in held and d.loss <= NEAR * best.loss]
+        pins = [pin for d, pin in decided if pin[0] not in held and d.loss <= NEAR * best.loss]
     return best
 
 
@@ -238,9 +238,9 @@ def _hold_levels(prepared: Prepared, progress: Progress, pins: Iterable[Mapping[
     for levels in pins:
         held = {c: replace(policy.quasi[c], min_level=level, max_level=level) for c, level in levels.items()}
         at = replace(prepared, policy=replace(policy, quasi={**policy.quasi, **held}))
-        made, _problem = _try_search(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
-        if made is not None:
-            yield made
+        decision, _problem = _try_search(lambda at=at: local_recoding(at, progress))  # type: ignore[misc]
+        if decision is not None:
+            yield decision
 
 
 def _finding_few(
@@ -271,9 +271,9 @@ def _with_larger_classes(prepared: Prepared, progress: Progress) -> Decision | N
 
     for factor in LARGER if prepared.base.n_classes <= MOST_REPEATED else ():
         smallest = factor * max(prepared.policy.smallest_class, 1)
-        made, _problem = _try_search(lambda smallest=smallest: local_recoding(prepared, progress, smallest=smallest))  # type: ignore[misc]
-        if made is not None and finds_few(prepared, made):
-            return with_notes(made, (LARGER_CLASSES.format(smallest),), proven=False)
+        decision, _problem = _try_search(lambda smallest=smallest: local_recoding(prepared, progress, smallest=smallest))  # type: ignore[misc]
+        if decision is not None and finds_few(prepared, decision):
+            return with_notes(decision, (LARGER_CLASSES.format(smallest),), proven=False)
     return None
 
 
@@ -389,8 +389,8 @@ def _local_losses(prepared: Prepared, ks: Sequence[int]) -> list[tuple[int, floa
     for k in ks:
         others = tuple(r for r in prepared.policy.requirements if not isinstance(r, K))
         at_k = replace(prepared.policy, requirements=(K(k), *others))
-        for _, asked in _local_policies(replace(prepared, policy=at_k)):
-            at = replace(prepared, policy=asked)
-            made, _problem = _try_search(lambda at=at: local_recoding(at, silent, known=known))  # type: ignore[misc]
-            out += [(k, float(made.loss))] if made is not None else []
+        for _, local in _local_policies(replace(prepared, policy=at_k)):
+            at = replace(prepared, policy=local)
+            decision, _problem = _try_search(lambda at=at: local_recoding(at, silent, known=known))  # type: ignore[misc]
+            out += [(k, float(decision.loss))] if decision is not None else []
     return out

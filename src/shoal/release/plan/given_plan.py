@@ -23,10 +23,10 @@ def probabilistic(prepared: Prepared, progress: Progress) -> Decision:
     from shoal.search import allocation
 
     policy = prepared.policy
-    asked = next((r for r in policy.requirements if isinstance(r, PopulationK)), None)
+    population_k = next((r for r in policy.requirements if isinstance(r, PopulationK)), None)
     people, k, beta = policy.population, max(policy.smallest_class, 2), 0.1
-    if asked is not None:
-        people, k, beta = asked.population, asked.k, asked.beta
+    if population_k is not None:
+        people, k, beta = population_k.population, population_k.k, population_k.beta
     elif people is None:
         raise PolicyError(
             "method: probabilistic needs the number of people in the population.", hint="Write population: 17500000."
@@ -49,7 +49,7 @@ def probabilistic(prepared: Prepared, progress: Progress) -> Decision:
     raise InfeasibleError(
         f"no values allotted for {people:,} people give these {int(prepared.base.n_records):,} records classes of "
         f"{policy.smallest_class:,}, counted in the written file, with at most {written(policy.suppress, 3)} of them suppressed.",
-        hint=f"{one if asked is None else ''}Leave out method: probabilistic, so that a plan is searched for.",
+        hint=f"{one if population_k is None else ''}Leave out method: probabilistic, so that a plan is searched for.",
     )
 
 

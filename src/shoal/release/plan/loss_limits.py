@@ -178,8 +178,8 @@ def _by_size(prepared: Prepared, plan: Planner) -> Offer | None:
         return None
     others = [r for r in policy.requirements if not isinstance(r, K)]
     sizes = [n for n in sorted({k // 2, 3, 2} - {0, 1}, reverse=True) if n < k]
-    asked = {n: replace(policy, requirements=ordered([K(n), *others])) for n in sizes}
-    return _first(_try_offer(guessed_again(prepared, at), plan, at, "k", f"k: {n}", k=n) for n, at in asked.items())
+    policies = {n: replace(policy, requirements=ordered([K(n), *others])) for n in sizes}
+    return _first(_try_offer(guessed_again(prepared, at), plan, at, "k", f"k: {n}", k=n) for n, at in policies.items())
 
 
 def _by_level(prepared: Prepared, plan: Planner) -> Offer | None:

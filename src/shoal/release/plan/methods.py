@@ -219,24 +219,26 @@ def _coded(result: LocalResult) -> list[tuple[CodeArray, tuple[str | None, ...]]
 
 def shortfalls(prepared: Prepared, decision: Decision) -> list[Verdict]:
     """Requirements that the classes to be published would not meet, counted by people and, where they differ, by records."""
-    asked = [r for r in prepared.policy.requirements if not r.on_file]  # decided on the written file
+    requirements = [r for r in prepared.policy.requirements if not r.on_file]  # decided on the written file
     counted = [decision.released]
     if prepared.by_record is not None:
         counted.append(published(prepared, prepared.by_record, decision.codes, decision.stays))
-    levels = recursive_levels(asked)
-    facts = [facts_of_counts(c, levels, prepared.trees, asked) for c in counted]
-    return [v for f in facts for v in judge(asked, f, {**decision.given, **estimates(asked, f)}) if not v.met]
+    levels = recursive_levels(requirements)
+    facts = [facts_of_counts(c, levels, prepared.trees, requirements) for c in counted]
+    return [v for f in facts for v in judge(requirements, f, {**decision.given, **estimates(requirements, f)}) if not v.met]
 
 
 def _tighten(unmet: list[Verdict], tight: dict[str, float]) -> bool:
     """Make the limits stricter by what they were missed by; False where that is not possible."""
     for verdict in unmet:
-        asked, value = verdict.requirement, verdict.found
-        if asked.law != "union" or value is None:
+        requirement, value = verdict.requirement, verdict.found
+        if requirement.law != "union" or value is None:
             return False
-        missed = abs(value - asked.limit) + 1e-6
-        tight[asked.name] = tight.get(asked.name, asked.limit) + (missed if asked.sign == ">=" else -missed)
-        if tight[asked.name] <= 0:
+        missed = abs(value - requirement.limit) + 1e-6
+        tight[requirement.name] = tight.get(requirement.name, requirement.limit) + (
+            missed if requirement.sign == ">=" else -missed
+        )
+        if tight[requirement.name] <= 0:
             return False
     return True
 
@@ -271,12 +273,12 @@ def on_the_choice(prepared: Prepared, decision: Decision) -> list[AttackResult]:
     from shoal.attacks import choice_rng
     from shoal.attacks.minimality import minimality
 
-    made, policy = structure(prepared, decision), prepared.policy
-    out = [downcoding(made, prepared.quasi), *([decision.narrowed] if decision.narrowed else [])]
+    choice, policy = structure(prepared, decision), prepared.policy
+    out = [downcoding(choice, prepared.quasi), *([decision.narrowed] if decision.narrowed else [])]
     for i, column in enumerate(prepared.base.sensitive):
-        asked = policy.asked_of(column, DistinctDiversity)
+        diversity = policy.asked_of(column, DistinctDiversity)
         rng = choice_rng(policy.seed, i)
-        out.append(minimality(made, column, prepared.quasi, distinct=asked.l if asked else None, rng=rng))
+        out.append(minimality(choice, column, prepared.quasi, distinct=diversity.l if diversity else None, rng=rng))
     return out
 
 
@@ -292,8 +294,8 @@ def resisting(prepared: Prepared, search: Callable[[Mapping[str, int]], Decision
         _, _, floor, decision = heapq.heappop(queue)
         telling = tells(on_the_choice(prepared, decision))
         if telling is None:
-            words = f"Hardened: {passed_over:,} plans with less loss were passed over because their choice tells something."
-            return replace(decision, notes=(*decision.notes, words), proven=False, gap=None)
+            sentence = f"Hardened: {passed_over:,} plans with less loss were passed over because their choice tells something."
+            return replace(decision, notes=(*decision.notes, sentence), proven=False, gap=None)
         passed_over, last = passed_over + 1, f"{telling.name} succeeds at {written(telling.rate or 0.0, 3)}"
         for column, level in decision.levels.items():
             highest = prepared.policy.quasi[column].max_level

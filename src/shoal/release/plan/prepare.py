@@ -139,8 +139,10 @@ def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = Non
             continue
         if r.needs_order and r.sensitive is not None:
             need_order(prepared.base, r.sensitive)
-        asked = replace(r, **{r.bound: tight.get(r.name, r.limit)}) if r.name in tight else r
-        out.append(replace(asked, hierarchy=prepared.trees.get(asked.column)) if isinstance(asked, TCloseness) else asked)
+        stricter = replace(r, **{r.bound: tight.get(r.name, r.limit)}) if r.name in tight else r
+        out.append(
+            replace(stricter, hierarchy=prepared.trees.get(stricter.column)) if isinstance(stricter, TCloseness) else stricter
+        )
     return out
 
 
@@ -321,19 +323,19 @@ def _hierarchy(
     from shoal.hierarchies.builders.infer import Apart
 
     values, counts = counted
-    asked: Any = policy.quasi[name].hierarchy
+    given: Any = policy.quasi[name].hierarchy
     seen, times = (values, counts) if whole is None else _present(*whole.values(name))
     if population is not None:
         other = population.categories[population.column(name)]
         seen, times = _with_others(name, seen, times, other)
         values, counts = _with_others(name, values, counts, other)
-    if asked is None:
+    if given is None:
         rule = guessed_rule(schema[name], seen, times, k=max(policy.smallest_class, policy.cells.minimum))
         bounds = policy.quasi[name].min_level, policy.quasi[name].max_level
         numbers = "" if bounds == (None, None) else f"; {LEVELS_GUESSED}"
         return rule, rule.over(name, values, counts), f"{rule.why}{numbers}"
-    rule = Apart.fitted(from_policy(asked, policy.folder or "."), name, seen, times, schema[name].user_missing)
-    return rule, rule.over(name, values, counts), str(asked.get("why", "")) if isinstance(asked, Mapping) else ""
+    rule = Apart.fitted(from_policy(given, policy.folder or "."), name, seen, times, schema[name].user_missing)
+    return rule, rule.over(name, values, counts), str(given.get("why", "")) if isinstance(given, Mapping) else ""
 
 
 def guessed_again(prepared: Prepared, policy: Policy) -> Prepared:

@@ -206,8 +206,8 @@ def _large_and_diverse(prepared: Prepared, blanked: npt.NDArray[np.bool_]) -> bo
     """Whether the blanked records, as one class, meet k and the diversity asked for."""
     policy, base = prepared.policy, prepared.base
     one = regrouped(base, tuple(np.zeros(base.n_classes, dtype=np.int32) for _ in base.columns), blanked)
-    asked = [r for r in policy.requirements if r.section == "diversity" or r.class_sizes(has_population=False)[0]]
-    return all(judge(asked, facts_of_counts(one, recursive_levels(asked), asked=asked)))
+    conditions = [r for r in policy.requirements if r.section == "diversity" or r.class_sizes(has_population=False)[0]]
+    return all(judge(conditions, facts_of_counts(one, recursive_levels(conditions), asked=conditions)))
 
 
 def published(

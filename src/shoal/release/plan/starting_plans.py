@@ -82,10 +82,10 @@ def first_plan(
         while prepared.base.n_classes <= MOST_CLASSES:
             progress(0.5, f"trying plans for {len(prepared.quasi)} columns")
             cells = prepared.policy.local_cells if prepared.base.n_classes <= DRAFT_LOCAL else "sets"
-            asked = replace(prepared, policy=replace(prepared.policy, loss_limit=1.0, blank_limit=1.0, local_cells=cells))
+            relaxed = replace(prepared, policy=replace(prepared.policy, loss_limit=1.0, blank_limit=1.0, local_cells=cells))
             plans: dict[str, Decision | None] = {}
-            decision = decide(asked, cells=DRAFT_CELLS, decisions=plans)
-            shares = blank_shares(asked, decision)
+            decision = decide(relaxed, cells=DRAFT_CELLS, decisions=plans)
+            shares = blank_shares(relaxed, decision)
             blank = mean_share(shares)
             enough = blank <= MOST_BLANK and max(shares.values(), default=0.0) < NEARLY_ALL
             if enough or len(prepared.quasi) <= FEWEST:
@@ -108,7 +108,7 @@ def first_plan(
     except KeyboardInterrupt as stopped:
         if isinstance(stopped, StoppedSearchError):
             decision = stopped.best
-            last = FirstPlan(decision.method, decision.loss, mean_share(blank_shares(asked, decision)), left_out)
+            last = FirstPlan(decision.method, decision.loss, mean_share(blank_shares(relaxed, decision)), left_out)
         if last is None:
             raise
         raise StoppedDraftError(last) from None

@@ -48,8 +48,8 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
     chosen = preset(plain["preset"]) if "preset" in plain else None
     sensitive = _name_columns(roles.get("sensitive", {}))
     require, counted_in = _people_of(plain.get("require", {}))
-    asked = _something(filled(_read_require(require), chosen, tuple(sensitive)), chosen)
-    _only_sensitive(asked, tuple(sensitive))
+    required = _something(filled(_read_require(require), chosen, tuple(sensitive)), chosen)
+    _only_sensitive(required, tuple(sensitive))
     quasi = _kept(plain.get("keep", {}), {c: _quasi(c, r or {}) for c, r in _name_columns(roles.get("quasi", {})).items()})
     unit = plain.get("unit")
     unit = {"column": unit} if isinstance(unit, str) else (unit or {})
@@ -69,7 +69,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "order": {c: tuple(values) for c, values in plain.get("order", {}).items()},
         "read": dict(plain.get("read", {})),
         "missing_values": {c: tuple(values) for c, values in plain.get("missing_values", {}).items()},
-        "requirements": asked,
+        "requirements": required,
         **_read_allow(plain, chosen),
         "optimize": plain.get("optimize", "loss"),
         "objective": _objective(plain, quasi, sensitive),
@@ -83,7 +83,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "seed": plain.get("seed", 0),
         "time_limit": plain.get("time_limit"),
         "analyses": tuple(plain.get("analyses", ())),
-        "events": events_of(plain, asked),
+        "events": events_of(plain, required),
         "preset": chosen,
         "about": _about(plain),
     }
@@ -220,10 +220,10 @@ def _mask(words: Mapping[str, str]) -> str:
 def _people_of(require: Any) -> tuple[Any, str]:
     """The requirements with a number of people, and the file that states it; until it is read, the number is the smallest
     there is, which no table can be a sample of."""
-    asked = require.get("population_k") if isinstance(require, Mapping) else None
-    if not isinstance(asked, Mapping) or not isinstance(asked.get("of"), str):
+    population_k = require.get("population_k") if isinstance(require, Mapping) else None
+    if not isinstance(population_k, Mapping) or not isinstance(population_k.get("of"), str):
         return require, ""
-    return {**require, "population_k": {**asked, "of": asked.get("k", 2)}}, asked["of"]
+    return {**require, "population_k": {**population_k, "of": population_k.get("k", 2)}}, population_k["of"]
 
 
 def _read_require(require: Any) -> tuple[Requirement, ...]:

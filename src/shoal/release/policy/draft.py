@@ -162,10 +162,10 @@ def _rest(gone: list[Any], left_out: Mapping[str, str], open_: list[Any], rest: 
 
 def _own(inspection: Any, own: Collection[str]) -> list[str]:
     why = {c.name: c.reason for c in inspection.columns}
-    words = (("unit", inspection.unit, "k counts people, not rows"), ("weight", inspection.weight, ""))
+    proposals = (("unit", inspection.unit, "k counts people, not rows"), ("weight", inspection.weight, ""))
     return [
         f"{word}: {_key(name)}   # {'; '.join(p for p in (_clean(why.get(name, '')), more) if p)}\n"
-        for word, name, more in words
+        for word, name, more in proposals
         if name in own
     ]
 
@@ -189,18 +189,18 @@ def _ending(plan: Any, k: int, *, known: bool) -> list[str]:
 
 def _questions(inspection: Any, left_out: Mapping[str, str], read: Collection[str]) -> list[str]:
     """What only a person can answer, as comments."""
-    asked = []
+    questions = []
     if inspection.unit is None:
-        asked.append("Does a person have several rows? Then write 'unit: COLUMN', the column that names people.")
+        questions.append("Does a person have several rows? Then write 'unit: COLUMN', the column that names people.")
     doubtful = [
         c
         for c in inspection.columns
         if c.confidence <= DOUBT and c.name not in left_out and not c.mark and c.role.value != "undecided"
     ]
-    asked += [f"{c.name} is called {c.role.value}: {_clean(c.reason)}. {_clean(c.change)}" for c in doubtful[:ASKED]]
+    questions += [f"{c.name} is called {c.role.value}: {_clean(c.reason)}. {_clean(c.change)}" for c in doubtful[:ASKED]]
     if len(doubtful) > ASKED:
-        asked.append(f"{len(doubtful) - ASKED:,} more roles are as doubtful ('shoal inspect' shows how sure each is).")
-    lines = [f"# ? {_clean(q)}\n" for q in asked]
+        questions.append(f"{len(doubtful) - ASKED:,} more roles are as doubtful ('shoal inspect' shows how sure each is).")
+    lines = [f"# ? {_clean(q)}\n" for q in questions]
     if spelled := _missing_lines([c for c in inspection.columns if c.name not in read]):
         lines += ["# ? Do these mean 'no value'? Then take the signs away:\n", "# missing_values:\n"]
         lines += [f"#   {line}\n" for line in spelled]

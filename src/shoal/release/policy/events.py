@@ -149,7 +149,7 @@ def _refuse_others(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> 
     roles = plain.get("roles", {})
     direct = roles.get("direct")
     masks = direct.items() if isinstance(direct, Mapping) else ()
-    masked = [n for n, words in masks if words and ("vault" in words or words.get("mask", "drop") != "drop")]
+    masked = [n for n, rule in masks if rule and ("vault" in rule or rule.get("mask", "drop") != "drop")]
     if masked:
         raise PolicyError(
             f"'roles.direct.{masked[0]}' is to be masked; an event table publishes no direct identifier.",

@@ -342,8 +342,8 @@ def _stated(**parts: Any) -> dict[str, Any]:
 
 def _transform_json(step: Step) -> dict[str, Any]:
     """A step as a policy writes it: without the column, and without the name of a key, which a policy never holds."""
-    words = {n: v for n, v in step.to_json().items() if n not in ("kind", "column", "key") and v is not None}
-    return {step.kind: words}
+    document = {n: v for n, v in step.to_json().items() if n not in ("kind", "column", "key") and v is not None}
+    return {step.kind: document}
 
 
 def _direct_json(mask: str) -> dict[str, str]:

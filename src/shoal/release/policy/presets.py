@@ -112,9 +112,9 @@ def as_strict(requirement: Requirement, asked: Requirement) -> bool:
 def filled(requirements: Sequence[Requirement], rule: Preset | None, sensitive: Iterable[str]) -> tuple[Requirement, ...]:
     """The requirements, with those of the preset; a part that is weaker than the preset's is refused."""
     out = {r.place: r for r in requirements}
-    for asked in floor_of(rule, sensitive) if rule is not None else ():
-        if not as_strict(out.setdefault(asked.place, asked), asked):
-            _refuse(out[asked.place], asked, rule.name if rule else "")
+    for floor in floor_of(rule, sensitive) if rule is not None else ():
+        if not as_strict(out.setdefault(floor.place, floor), floor):
+            _refuse(out[floor.place], floor, rule.name if rule else "")
     return ordered(out.values())
 
 

@@ -108,15 +108,15 @@ def check_arrow(path: Path, columns: int) -> int:
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             footer = _footer(data)
-            words = [_batch(data, block[0]) for block in footer.blocks(_DICTIONARIES)]
+            dictionaries = [_batch(data, block[0]) for block in footer.blocks(_DICTIONARIES)]
             records = [_batch(data, block[0]) for block in footer.blocks(_BATCHES)]
     except (struct.error, ValueError, IndexError):
         raise TamperError(f"'{path.name}' is not an Arrow file as Shoal writes it.") from None
-    if any(packed for _, packed in words + records):
+    if any(packed for _, packed in dictionaries + records):
         raise TamperError(f"'{path.name}' holds packed batches, which Shoal does not write.")
-    if min((rows for rows, _ in words + records), default=0) < 0:
+    if min((rows for rows, _ in dictionaries + records), default=0) < 0:
         raise TamperError(f"'{path.name}' is not an Arrow file as Shoal writes it.")
-    check_cells(path, sum(rows for rows, _ in words + records), columns)
+    check_cells(path, sum(rows for rows, _ in dictionaries + records), columns)
     return sum(rows for rows, _ in records)
 
 

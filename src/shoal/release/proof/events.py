@@ -588,8 +588,8 @@ def _trips(trace: Ints, when: Ints, shown: Ints, where: Ints, clear: npt.NDArray
         t, at, place = trace[own].astype(np.int64), shown[own], where[own].astype(np.int64)
         _, which, many = np.unique(t * (int(shown.max()) + 1) + at, return_inverse=True, return_counts=True)
         sure = clear[place] & (many[which] == 1)
-        made = np.flatnonzero((t[1:] == t[:-1]) & (place[1:] != place[:-1]) & sure[1:] & sure[:-1])
-        keys, many = np.unique(place[made] * len(clear) + place[made + 1], return_counts=True)
+        ends = np.flatnonzero((t[1:] == t[:-1]) & (place[1:] != place[:-1]) & sure[1:] & sure[:-1])
+        keys, many = np.unique(place[ends] * len(clear) + place[ends + 1], return_counts=True)
         out.update(dict(zip(keys.tolist(), many.tolist(), strict=True)))
         low = high
     return out

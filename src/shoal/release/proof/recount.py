@@ -80,13 +80,13 @@ class _Column:
             numbers = _plain(array.cast(pa.float64())) + 0.0  # −0.0 is 0.0
             missing = _missing(array) | np.isnan(numbers)
             values, places = np.unique(np.where(missing, 0.0, numbers), return_inverse=True)
-            words = values.tolist()
+            texts = values.tolist()
         else:
             encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
             missing = _missing(encoded.indices)
             places = np.where(missing, 0, _plain(encoded.indices))
-            words = encoded.dictionary.to_pylist()
-        here = np.array([self.code.setdefault(v, len(self.code)) for v in words] or [0], dtype=np.int64)
+            texts = encoded.dictionary.to_pylist()
+        here = np.array([self.code.setdefault(v, len(self.code)) for v in texts] or [0], dtype=np.int64)
         return np.where(missing, 0, here[places]) if missing.any() else here[places]
 
 

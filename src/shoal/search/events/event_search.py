@@ -186,10 +186,10 @@ def _try_plan(problem: EventProblem, shape: Shape, allow: float, limit: float | 
     if shape.place == CUT:
         if problem.tree is None or problem.leaf is None:
             raise InternalError("a cut is tried without a hierarchy.")
-        made = cut(problem.tree, problem.leaf[keep], trace, owner, others, problem.asked, allowed, dress, split=shape.splits)
-        if made is None:
+        plan = cut(problem.tree, problem.leaf[keep], trace, owner, others, problem.asked, allowed, dress, split=shape.splits)
+        if plan is None:
             return None
-        levels, pairs, which, stays = made
+        levels, pairs, which, stays = plan
         texts = np.array(label_texts(problem.tree, levels), dtype=object).astype(str)
         place_loss = bits_lost(problem.places["exact"], np.unique(texts, return_inverse=True)[1][problem.leaf])
     elif shape.place == LOCAL:
@@ -313,11 +313,11 @@ def blanked(
             return None
         if rare.any():
             continue
-        made = suppressed(dress(pairs, which, blank), asked, len(trace), split=split, hopeless=hopeless)
-        gone = np.ones(len(trace), dtype=np.bool_) if made is None else ~made[1][which]
+        plan = suppressed(dress(pairs, which, blank), asked, len(trace), split=split, hopeless=hopeless)
+        gone = np.ones(len(trace), dtype=np.bool_) if plan is None else ~plan[1][which]
         rise = gone & (blank < most)
         if not rise.any():
-            return None if made is None or int(gone.sum()) > allowed else (blank, made[0], which, made[1])
+            return None if plan is None or int(gone.sum()) > allowed else (blank, plan[0], which, plan[1])
         blank[rise] += 1
 
 
@@ -387,15 +387,15 @@ def _without(problem: EventProblem) -> list[Shape]:
 
 def _with_fewer_people(problem: EventProblem) -> Offer | None:
     """Half as many people asked for, a quarter, and so on, until few enough records go."""
-    asked = problem.asked
+    requirements = problem.asked
     while True:
-        less = tuple(replace(r, k=max(2, r.k // 2)) if isinstance(r, KnownRecords | NearRecords) else r for r in asked)
-        if less == asked:
+        less = tuple(replace(r, k=max(2, r.k // 2)) if isinstance(r, KnownRecords | NearRecords) else r for r in requirements)
+        if less == requirements:
             return None
         outcome = _fewest(replace(problem, asked=less), problem.shapes)
         if outcome is not None and outcome.suppress <= max(problem.allow, FEW_LEFT_OUT):
             return outcome
-        asked = less
+        requirements = less
 
 
 def _fewest(problem: EventProblem, shapes: Sequence[Shape]) -> Offer | None:

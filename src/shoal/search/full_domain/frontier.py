@@ -75,11 +75,11 @@ def frontier(
     crowd = population is not None
     objective = Objective(problem, loss, weights)
     others = [r for r in requirements if not isinstance(r, K)]
-    asked = [K(k) for k in np.asarray(ks).tolist()]
-    first = Evaluator(problem, build_checks(counts, [asked[0], *others], has_population=crowd), 0, threads=default_threads())
+    sizes = [K(k) for k in np.asarray(ks).tolist()]
+    first = Evaluator(problem, build_checks(counts, [sizes[0], *others], has_population=crowd), 0, threads=default_threads())
     out: list[FrontierPoint] = []
     known: set[tuple[int, ...]] = set()
-    for k in asked:
+    for k in sizes:
         checks = build_checks(counts, [k, *others], has_population=crowd)
         for share in suppress:
             if control.stop():

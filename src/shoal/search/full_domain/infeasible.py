@@ -165,11 +165,11 @@ def _with_levels(evaluator: Evaluator, tops: Mapping[int, int]) -> tuple[Evaluat
 
 def _without_requirements(evaluator: Evaluator) -> list[Alternative]:
     """Requirements without which a plan exists."""
-    asked = evaluator.checks.requirements
+    requirements = evaluator.checks.requirements
     share = evaluator.limit / evaluator.problem.n_records
     out = []
-    for r in asked:
-        rest = tuple(x for x in asked if x is not r)
+    for r in requirements:
+        rest = tuple(x for x in requirements if x is not r)
         if rest and _holds(evaluator, _checks(evaluator, rest)):
             out.append(Alternative("drop requirement", f"Do without: {r.sentence()}.", share, column=r.sensitive))
     return out

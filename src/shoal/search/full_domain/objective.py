@@ -142,17 +142,17 @@ class Objective:
 
     def _least(self, j: int, level: int) -> tuple[FloatArray, FloatArray]:
         """At each level up to this one: what losing a record adds at least, in the group of each code here, and in any."""
-        made = self._leasts.get((j, level))
-        if made is None:
+        known_least = self._leasts.get((j, level))
+        if known_least is None:
             assert self.cells is not None
             column = self.problem.columns[j]
             extra = np.where(column.records > 0, self.cells.extra[j][: level + 1], np.inf)
             of, anywhere = column.groups[level], extra.min(axis=1)
             least = np.full((int(of.max()) + 1, level + 1), np.inf)
             np.minimum.at(least, of, extra.T)
-            made = np.where(np.isfinite(least), least, 0.0)[of].T, anywhere
-            self._leasts[j, level] = made
-        return made
+            known_least = np.where(np.isfinite(least), least, 0.0)[of].T, anywhere
+            self._leasts[j, level] = known_least
+        return known_least
 
     def _terms(self, e: Evaluation, gone: npt.NDArray[np.int64], floor: npt.NDArray[np.int64], *, below: bool) -> FloatArray:
         out = np.zeros((len(e.node), self.width))

@@ -93,10 +93,10 @@ class Sources:
             start = self._best(key)
             if start.n_cells > DEAR * source.n_cells:
                 continue
-            made = coarsen(start, key)
-            if made.n_cells <= SHRINK * source.n_cells:
-                self._keep(key, made)
-                source = made
+            coarser = coarsen(start, key)
+            if coarser.n_cells <= SHRINK * source.n_cells:
+                self._keep(key, coarser)
+                source = coarser
             else:
                 self._useless.add(key)
         return source

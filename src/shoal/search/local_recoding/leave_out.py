@@ -52,11 +52,11 @@ def leave_out(
     trials, changed = Trials(evaluator, named, weights, n), np.ones(n, dtype=np.bool_)
     wide = max(1.0, len(problem.columns) / NARROW)
     for _ in range(int(ROUNDS / wide**2) or 1):
-        made = trials.look(label, changed)
+        trial = trials.look(label, changed)
         mass, share = trials.mass, trials.slope()
         before = trials.extra @ share
         gain, gone, goes = np.zeros(n), np.zeros(n), np.zeros(problem.n_base, dtype=np.bool_)
-        for out, left, fewer, good in made:
+        for out, left, fewer, good in trial:
             saved = before - fewer @ share - (mass - left) * share.sum()
             better = good & (saved > LEAST_GAIN) & (saved * np.maximum(gone, 1) > gain * (mass - left) + LEAST_GAIN)
             if not better.any():
@@ -108,10 +108,10 @@ class Trials:
         at = np.argsort(owner, kind="stable")
         at = at[np.searchsorted(owner, 0, sorter=at) :]
         self.mass[changed], self.extra[changed], levels = self._costs(at, owner[at], int(changed.sum()))
-        made = self._made(at, owner[at], int(changed.sum()), levels)
+        trial = self._made(at, owner[at], int(changed.sum()), levels)
         if not self._kept:
-            return made
-        for (out, left, fewer, good), new in zip(self._kept, made, strict=True):
+            return trial
+        for (out, left, fewer, good), new in zip(self._kept, trial, strict=True):
             out[at] = new[0][at]
             left[changed], fewer[changed], good[changed] = new[1:]
         return iter(self._kept)

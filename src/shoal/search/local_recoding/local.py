@@ -156,14 +156,16 @@ def local(
     if method not in METHODS:
         raise UsageError(f"method '{method}' is not known.", hint=f"Methods: {', '.join(METHODS)}.")
     problem = build_problem(counts, hierarchies, bounds=bounds, people=people)
-    asked = build_checks(counts, requirements, has_population=False)
-    refuse_contradictions(problem, asked)
-    checks = _class_sizes(asked)
+    conditions = build_checks(counts, requirements, has_population=False)
+    refuse_contradictions(problem, conditions)
+    checks = _class_sizes(conditions)
     evaluator = Evaluator(problem, checks, 0, threads=default_threads())
     capped = tuple(j for j, name in enumerate(problem.names) if bounds and bounds.get(name, (None, None))[1] is not None)
     limit = most_of(suppress, problem.n_records)
     clusters = {} if known is None else known
-    run = Run(evaluator, asked, cell_kinds(problem, cells), weights, control, _blocks(problem, capped), capped, limit, clusters)
+    run = Run(
+        evaluator, conditions, cell_kinds(problem, cells), weights, control, _blocks(problem, capped), capped, limit, clusters
+    )
     return _best(run, thorough=thorough) if method == "best" else _recode(run, method)
 
 
@@ -192,16 +194,16 @@ def _blocks(problem: Problem, capped: tuple[int, ...]) -> IntArray:
 def _best(run: Run, *, thorough: bool) -> LocalResult:
     """The recoding made for these cells with the lowest NCP; in tables of moderate size strict Mondrian's is compared, too."""
     only_values = set(run.kinds) == {"hierarchy"}
-    made: list[LocalResult] = []
+    results: list[LocalResult] = []
     with contextlib.suppress(InfeasibleError):
-        made += [_recode(run, "mondrian")] if run.evaluator.problem.n_base <= COMPARED else []
-    made.insert(0, _recode(run, "cover" if only_values else "cluster"))
+        results += [_recode(run, "mondrian")] if run.evaluator.problem.n_base <= COMPARED else []
+    results.insert(0, _recode(run, "cover" if only_values else "cluster"))
     small = run.evaluator.problem.n_base <= SMALL
     with contextlib.suppress(InfeasibleError):
-        made += [_recode(run, "cover")] if not only_values and (small or (thorough and _many_rare(run))) else []
+        results += [_recode(run, "cover")] if not only_values and (small or (thorough and _many_rare(run))) else []
         ranges = cell_kinds(run.evaluator.problem, "ranges")
-        made += [_recode(run, "cluster", ranges)] if small and "set" in run.kinds and ranges != run.kinds else []
-    best = min(made, key=lambda one: round(one.ncp, 12))
+        results += [_recode(run, "cluster", ranges)] if small and "set" in run.kinds and ranges != run.kinds else []
+    best = min(results, key=lambda one: round(one.ncp, 12))
     return dataclasses.replace(best, seconds=run.control.seconds, stopped=run.control.reason)
 
 

@@ -44,12 +44,12 @@ def cell_kinds(problem: Problem, cells: str | Mapping[str, str]) -> tuple[CellKi
     known: dict[str, CellKind] = {"hierarchy": "hierarchy", "set": "set", "sets": "set", "range": "range", "ranges": "range"}
     out = []
     for column in problem.columns:
-        asked = cells if isinstance(cells, str) else cells.get(column.name, "hierarchy")
-        if asked not in known:
-            raise UsageError(f"cells of kind '{asked}' are not known.", hint="Kinds: hierarchy, sets, ranges.")
-        kind = "hierarchy" if column.heights[0] else known[asked]
+        wanted = cells if isinstance(cells, str) else cells.get(column.name, "hierarchy")
+        if wanted not in known:
+            raise UsageError(f"cells of kind '{wanted}' are not known.", hint="Kinds: hierarchy, sets, ranges.")
+        kind = "hierarchy" if column.heights[0] else known[wanted]
         values = problem.counts.categories[problem.counts.columns.index(column.name)]
-        out.append("set" if kind == "range" and asked == "ranges" and not is_number(values.type) else kind)
+        out.append("set" if kind == "range" and wanted == "ranges" and not is_number(values.type) else kind)
     return tuple(out)
 
 

@@ -122,7 +122,7 @@ def _sensitive(counts: ClassCounts, requirements: Sequence[req.Requirement]) -> 
         if r.sensitive is not None:
             by_column.setdefault(r.sensitive, []).append(r)
     out = []
-    for column, asked in by_column.items():
+    for column, requirements_of in by_column.items():
         if column in counts.columns:
             raise UsageError(
                 f"a requirement speaks about '{column}', which is a quasi-identifier.",
@@ -139,7 +139,9 @@ def _sensitive(counts: ClassCounts, requirements: Sequence[req.Requirement]) -> 
                 values=own.ranks.astype(np.int32),
                 counts=own.counts,
                 share=own.overall,
-                checks=tuple(_value_check(r, limit, own) for r in asked if (limit := r.value_limit(own.overall)) is not None),
+                checks=tuple(
+                    _value_check(r, limit, own) for r in requirements_of if (limit := r.value_limit(own.overall)) is not None
+                ),
             )
         )
     return tuple(out)

@@ -343,16 +343,18 @@ def _read(body: Parameters, several: str, *single: str) -> tuple[list[str], dict
 
 def _pseudonymize(call: Callable[..., list[str | None]], body: Parameters) -> Answers:
     originals, named = _read(body, "original", "purpose")
-    made = call(named["target"], originals, purpose=named.get("purpose", ""))
-    return Answers(parameter=[_row(named["target"], o, p, "pseudonym") for o, p in zip(originals, made, strict=True)])
+    pseudonyms = call(named["target"], originals, purpose=named.get("purpose", ""))
+    return Answers(parameter=[_row(named["target"], o, p, "pseudonym") for o, p in zip(originals, pseudonyms, strict=True)])
 
 
 def _reveal(session: Any, body: Parameters) -> Answers | JSONResponse:
     pseudonyms, named = _read(body, "pseudonym", "purpose", "case")
     if "purpose" not in named or "case" not in named:
         raise UsageError("to de-pseudonymise takes a purpose and a case.", hint="Add the parameters purpose and case.")
-    asked = (named["target"], sorted({p.upper() for p in pseudonyms}), named["purpose"], named["case"])
-    mine = [r for r in session.requests() if (r.domain, sorted(p.upper() for p in r.pseudonyms), r.purpose, r.case) == asked]
+    request_key = (named["target"], sorted({p.upper() for p in pseudonyms}), named["purpose"], named["case"])
+    mine = [
+        r for r in session.requests() if (r.domain, sorted(p.upper() for p in r.pseudonyms), r.purpose, r.case) == request_key
+    ]
     now = session.vault.clock()
     own = [r for r in mine if r.requester == session.name and now < r.expires]
     for approved in [r for r in own if r.status == "approved" and not r.recipient]:
@@ -367,8 +369,8 @@ def _reveal(session: Any, body: Parameters) -> Answers | JSONResponse:
     waiting = next((r for r in own if r.status == "pending"), None)
     if waiting is None:
         waiting = session.request(named["target"], pseudonyms, purpose=named["purpose"], case=named["case"])
-    words = f"{waiting.id} waits for the approval of another person; then make the same call again."
-    return _outcome(202, words, {"Content-Location": f"Task/{waiting.id}"})
+    note = f"{waiting.id} waits for the approval of another person; then make the same call again."
+    return _outcome(202, note, {"Content-Location": f"Task/{waiting.id}"})
 
 
 def _row(target: str, original: str | None, pseudonym: str | None, wanted: str) -> Answer:

@@ -187,9 +187,9 @@ def _quick(calm: Calm, query: Callable[[Request, str, str], Coroutine[Any, Any, 
             usual = super().get_route_handler()
 
             async def answer(request: Request) -> Response:
-                asked = request.query_params.multi_items()
-                texts = dict(asked)
-                plain = len(asked) == 2 and texts.keys() == {"attributes", "population"}
+                parameters = request.query_params.multi_items()
+                texts = dict(parameters)
+                plain = len(parameters) == 2 and texts.keys() == {"attributes", "population"}
                 if plain and all(0 < len(t) <= 500 and t.isprintable() for t in texts.values()):
                     await calm(request)
                     return await query(request, texts["attributes"], texts["population"])

@@ -45,10 +45,10 @@ def answer(registry: Registry, question: Question) -> Any:
     kind, attributes, population, group_size, target, trust, size = Question(*question)
     if kind == "analyse":
         return plain(analysed(registry.query(attributes, population, anchors=trust, size=size), group_size))
-    asked = Registry(registry.source, anchors=trust) if trust else registry
+    trusted = Registry(registry.source, anchors=trust) if trust else registry
     if kind == "matches":
-        return plain(match(asked.catalogue(), asked, about=population))
-    return plain(decide(asked, attributes, population, group_size=group_size, target=target))
+        return plain(match(trusted.catalogue(), trusted, about=population))
+    return plain(decide(trusted, attributes, population, group_size=group_size, target=target))
 
 
 def cost(question: Question) -> float:

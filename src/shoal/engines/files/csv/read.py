@@ -419,9 +419,9 @@ def _reading(path: Path, dialect: Dialect, width: int, null: list[str], encoding
 
 def _fields(names: list[str], sample: Any, dialect: Dialect, options: Mapping[str, Any]) -> tuple[list[Field], str]:
     """Types asked for, and types that the sample shows; and the decimal mark."""
-    asked = dict(options.get("types") or {})
+    types = dict(options.get("types") or {})
     dates = dict(options.get("dates") or {})
-    for name in (*asked, *dates):
+    for name in (*types, *dates):
         if name not in names:
             raise missing_column(name, names, table="the CSV file")
     decimal = options.get("decimal")
@@ -431,10 +431,10 @@ def _fields(names: list[str], sample: Any, dialect: Dialect, options: Mapping[st
     fields = []
     for i, name in enumerate(names):
         if name in dates:
-            kind = asked.get(name, "date")
+            kind = types.get(name, "date")
             fields.append(Field(i, name, _sql_type(kind, name), form=str(dates[name])))
-        elif name in asked:
-            fields.append(Field(i, name, _sql_type(asked[name], name), comma=mark == ","))
+        elif name in types:
+            fields.append(Field(i, name, _sql_type(types[name], name), comma=mark == ","))
         else:
             fields.append(replace(guesses[i], position=i, name=name))
     return fields, mark

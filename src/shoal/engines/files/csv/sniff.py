@@ -168,7 +168,7 @@ _FEW = 8
 
 def refuse_binary(raw: bytes, path: Path) -> None:
     """Refuse bytes that are not text under any name of the file."""
-    kind = next((words for magic, words in MAGIC.items() if raw.startswith(magic)), None)
+    kind = next((name for magic, name in MAGIC.items() if raw.startswith(magic)), None)
     head = raw[:8192]
     wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or wide_letters(head)
     if wide and kind is None:  # UTF-16 and UTF-32: text has few characters that do not print

@@ -109,7 +109,7 @@ def native_type(arrow_type: Any) -> str:
     test = pa.types
     if test.is_decimal(arrow_type):
         return f"DECIMAL({min(arrow_type.precision, 65)},{arrow_type.scale})"
-    words = (
+    types = (
         (test.is_boolean, "BOOLEAN"),
         (test.is_uint64, "BIGINT UNSIGNED"),
         (test.is_integer, "BIGINT"),
@@ -119,7 +119,7 @@ def native_type(arrow_type: Any) -> str:
         (test.is_time, "TIME(6)"),
         (test.is_binary, "LONGBLOB"),
     )
-    return next((word for check, word in words if check(arrow_type)), "LONGTEXT")
+    return next((word for check, word in types if check(arrow_type)), "LONGTEXT")
 
 
 def mapping_types(data: Any) -> dict[str, str]:

@@ -286,7 +286,7 @@ def translate(sqlstate: str, message: str, address: Address) -> EngineError:
         if sqlstate[:length] in _WORDS:
             what, hint = _WORDS[sqlstate[:length]]
             return EngineError(f"PostgreSQL at {address.shown}: {what}", hint=hint, sqlstate=sqlstate)
-    if any(words in message for words in _LOST):
+    if any(phrase in message for phrase in _LOST):
         return translate("08006", "", address)
     if not sqlstate and "canceling statement" in message:  # reading and loading rows tell no SQLSTATE
         return translate("57014", "", address)
@@ -306,7 +306,7 @@ def no_connection(address: Address, message: str) -> EngineError:
         return certificate_refused(shown, OTHER_HOST, "sslrootcert")
     if "certificate verify failed" in message:
         return certificate_refused(shown, _certificate_code(address), "sslrootcert")
-    words = {  # the first that is found in the message
+    causes = {  # the first that is found in the message
         "no pg_hba.conf entry": (f"{shown} does not let {who} in from this machine.", "The server's pg_hba.conf must allow it."),
         "pg_hba.conf rejects": (f"{shown} does not let {who} in from this machine.", "The server's pg_hba.conf must allow it."),
         "too many c": (f"{shown} has no connection left.", "Try again later."),
@@ -339,7 +339,7 @@ def no_connection(address: Address, message: str) -> EngineError:
         "database": (f"PostgreSQL at {address.host}:{address.port}: this database does not exist.", "Check the URL's last part."),
     }
     unknown = (f"no PostgreSQL server answers at {address.shown}.", "Check host and port, and that the server runs.")
-    what, hint = next((cause for part, cause in words.items() if part in message), unknown)
+    what, hint = next((cause for part, cause in causes.items() if part in message), unknown)
     return EngineError(what, hint=hint)
 
 
