@@ -13,6 +13,7 @@ from shoal.errors import VerificationError
 
 RNG = np.random.default_rng(5)
 AGE, REST, SEX = RNG.integers(18, 90, 400), RNG.integers(1, 50, 400) * 7, RNG.choice(["f", "m"], 400)
+HEIGHT = np.round(RNG.normal(1.7, 0.1, 400), 2)
 BASE = {"age": AGE.tolist(), "sex": SEX.tolist()}
 NAME = "linkage: dependent columns"
 DEPENDENT = {
@@ -23,6 +24,7 @@ DEPENDENT = {
     "sum": {"v": (AGE + REST).tolist(), "w": REST.tolist()},
     "product": {"v": (AGE * REST).tolist(), "w": REST.tolist()},
     "quotient": {"v": np.round(REST / AGE, 4).tolist(), "w": REST.tolist()},
+    "mass index": {"v": np.round(AGE / HEIGHT**2, 1).tolist(), "w": HEIGHT.tolist()},
 }
 
 
@@ -69,6 +71,18 @@ def test_a_person_may_decide_and_the_release_says_it(tmp_path):
 def test_columns_that_do_not_depend_or_add_nothing_pass():
     made = anonymized({"v": REST.tolist(), "w": RNG.choice(["x", "y"], 400).tolist()}, insensitive=["v", "w"])
     assert NAME not in [a.name for a in made.certificate.attacks]
+
+
+@pytest.mark.parametrize(
+    "known",
+    [RNG.integers(2019, 2024, 400), np.where(np.arange(400) < 395, 1, 1 + np.arange(400) % 3), RNG.integers(150, 200, 400)],
+)
+def test_a_ratio_that_never_changes_gives_no_number_away(known):
+    """Years differ by a thousandth, and most people have one child: 1, always, is near them and tells nothing."""
+    once = RNG.integers(1, 90, 400)
+    table = {"known": known.tolist(), "sex": SEX.tolist(), "v": once.tolist(), "w": once.tolist()}
+    made = shoal.anonymize(table, quasi=["known", "sex"], insensitive=["v", "w"], k=5, allow={"loss": 1})
+    assert (made.k >= 5, NAME in [a.name for a in made.certificate.attacks]) == (True, False)
 
 
 def test_a_sensitive_column_with_few_values_is_a_warning():

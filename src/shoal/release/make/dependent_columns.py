@@ -10,9 +10,9 @@ Cost     a few thousand rows are compared; the plan is applied once more, in pri
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +28,17 @@ from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.recount import number_groups, whole_codes
 from shoal.steps import Keep
 
+Floats: TypeAlias = npt.NDArray[np.float64]
 NAME = "linkage: dependent columns"
 QUESTION = "Somebody knows the quasi-identifiers of a person and works out published columns from them: is the record found?"
 READ = 50_000
 """Rows of the original in which dependences are looked for."""
-MOST_SUMMED, COMPARED, NEARLY, ROUNDED = 40, 2_000, 0.98, 1e-3
-"""Columns of numbers that are added and multiplied, rows in which they are, the share of rows in which it must come out, and how
-far a product may be rounded."""
+MOST_SUMMED, COMPARED, NEARLY = 40, 2_000, 0.98
+"""Columns of numbers that are added and multiplied, rows in which they are, and the share of rows in which it must come out."""
+FEW, MOSTLY = 64, 0.8
+"""Rows in which all pairs are tried first, and the share in which it must come out there."""
+ROUNDED, NARROW = 5e-3, 0.05
+"""How far a rounded product may be from a number: in parts of the median of its values, and of their standard deviation."""
 
 
 def dependent_columns(prepared: Prepared, decision: Decision, stage: Path) -> list[AttackResult]:
@@ -80,15 +84,65 @@ def _dependences(prepared: Prepared, kept: list[str]) -> Iterator[Dependence]:
     numbers = [n for n in kept if ordered[n]][:MOST_SUMMED]
     values = {n: _numbers(some.values(n, COMPARED)) for n in (*numbers, *(q for q in prepared.quasi if ordered[q]))}
     for x in (q for q in prepared.quasi if ordered[q]):
-        for b, c in itertools.combinations(numbers, 2):
-            with np.errstate(all="ignore"):
-                totals = (values[b] + values[c], values[b] - values[c])
-                factors = (values[b] * values[c], values[b] / values[c], values[c] / values[b])
-                if any(_comes_out(values[x], t) for t in totals) or any(_in_proportion(values[x], f) for f in factors):
-                    yield x, (b, c), False
+        for b, c in _likely_pairs(values[x], {n: values[n] for n in numbers}):
+            sums, products = _of_two(values[b], values[c])
+            if any(_comes_out(values[x], total) for total in sums) or any(_in_proportion(values[x], p) for p in products):
+                yield x, (b, c), False
 
 
-def _numbers(values: Any) -> npt.NDArray[np.float64]:
+def _of_two(u: Floats, v: Floats) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
+    """Sums and differences, and products and quotients, of two numbers; a body mass index has a square."""
+    with np.errstate(all="ignore"):
+        products = (u * v, u / v, v / u, u * v * v, u * u * v, u / v**2, v / u**2, np.sqrt(u / v), np.sqrt(v / u))
+        return (u + v, u - v), products
+
+
+def _likely_pairs(known: Floats, numbers: Mapping[str, Floats]) -> list[tuple[str, str]]:
+    """The pairs that come out in most of a few rows, all pairs at once: the others need no closer look."""
+    some = np.linspace(0, len(known) - 1, min(FEW, len(known))).astype(int)
+    pairs_of_names = list(itertools.combinations(numbers, 2))
+    if not pairs_of_names:
+        return []
+    u, v = (np.array([numbers[pair[i]][some] for pair in pairs_of_names]) for i in (0, 1))
+    true, values = known[some], np.unique(known[np.isfinite(known)])
+    likely = np.zeros(len(pairs_of_names), dtype=bool)
+    sums, products = _of_two(u, v)
+    with np.errstate(all="ignore"):
+        for rest, total in ((r, t) for t in sums for r in (true - t, true + t)):
+            likely |= _mostly(np.abs(rest - _medians(rest)) <= _exact(total), np.isfinite(rest))
+        for product in products:
+            ratio = np.where((true > 0) & (product > 0), true / product, np.nan)
+            likely |= _mostly(_gives(true, product * _medians(ratio), values), np.isfinite(ratio))
+    return list(itertools.compress(pairs_of_names, likely))
+
+
+def _medians(rows: Floats) -> Floats:
+    """The lower median of the numbers of each row, as a column; missing ones stand last when sorted."""
+    there = np.isfinite(rows).sum(axis=1)
+    in_order = np.sort(np.where(np.isfinite(rows), rows, np.nan), axis=1)
+    return np.asarray(in_order[np.arange(len(rows)), np.maximum(there - 1, 0) // 2][:, None])
+
+
+def _mostly(hit: npt.NDArray[np.bool_], there: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """For each row, whether most of what is there is hit, or too little is there to tell."""
+    count = there.sum(axis=1)
+    return np.asarray((count < LEAST_ROWS // 4) | ((hit & there).sum(axis=1) >= MOSTLY * count))
+
+
+def _exact(total: Floats) -> Floats:
+    """How far doubles of a sum may be from it."""
+    return np.asarray(1e-9 * (1 + np.abs(total)))
+
+
+def _gives(true: Floats, guess: Floats, values: Floats) -> npt.NDArray[np.bool_]:
+    """Whether a guess gives a number: it is nearest to it of all ``values``, or much nearer to it than they are spread."""
+    if len(values) < 2:
+        return np.zeros(guess.shape, dtype=bool)
+    near = min(ROUNDED * float(np.median(values)), NARROW * float(values.std()))
+    return np.asarray((values[np.searchsorted((values[1:] + values[:-1]) / 2, guess)] == true) | (np.abs(guess - true) <= near))
+
+
+def _numbers(values: Any) -> Floats:
     """Numbers, and moments as days; what has none is missing."""
     import pyarrow as pa
 
@@ -101,7 +155,7 @@ def _numbers(values: Any) -> npt.NDArray[np.float64]:
     return np.where(is_missing(values), np.nan, to_numpy(as_doubles(values)))
 
 
-def _comes_out(known: npt.NDArray[np.float64], total: npt.NDArray[np.float64]) -> bool:
+def _comes_out(known: Floats, total: Floats) -> bool:
     """Whether a number is a sum or difference, up to a constant, nearly everywhere.
 
     >>> age = np.arange(60.0) % 7
@@ -111,24 +165,30 @@ def _comes_out(known: npt.NDArray[np.float64], total: npt.NDArray[np.float64]) -
     there = np.isfinite(known) & np.isfinite(total)
     if there.sum() < LEAST_ROWS or len(np.unique(known[there])) < 3:
         return False
-    for rest in (known - total, known + total):
-        if np.mean(np.abs(rest[there] - np.median(rest[there])) <= 1e-9 * (1 + np.abs(total[there]))) >= NEARLY:
-            return True
-    return False
+    true, total = known[there], total[there]
+    return any(_nearly_all(np.abs(rest - np.median(rest)) <= _exact(total), true) for rest in (true - total, true + total))
 
 
-def _in_proportion(known: npt.NDArray[np.float64], product: npt.NDArray[np.float64]) -> bool:
-    """Whether a number is a product or quotient, up to a factor and rounding, nearly everywhere.
+def _nearly_all(hit: npt.NDArray[np.bool_], true: Floats) -> bool:
+    """Whether nearly all values are hit, those besides the most frequent one too: who always names that one knows nothing."""
+    values, counts = np.unique(true, return_counts=True)
+    return bool(hit.mean() >= NEARLY and hit[true != values[counts.argmax()]].mean() >= NEARLY)
+
+
+def _in_proportion(known: Floats, product: Floats) -> bool:
+    """Whether a product or quotient, times a factor, gives a number nearly everywhere: its value itself, or one much nearer to it
+    than its values are spread.
 
     >>> height, weight = 1.5 + np.arange(60.0) % 7 / 20, 50.0 + np.arange(60) % 11
-    >>> _in_proportion(weight, np.round(weight / height, 3) * height), _in_proportion(weight, height)
+    >>> _in_proportion(weight, np.round(weight / height**2, 1) * height**2), _in_proportion(weight, height)
     (True, False)
     """
     there = np.isfinite(known) & np.isfinite(product) & (known > 0) & (product > 0)
-    if there.sum() < max(LEAST_ROWS, NEARLY * len(known)) or len(np.unique(known[there])) < 3:
+    values = np.unique(known[there])
+    if there.sum() < max(LEAST_ROWS, NEARLY * len(known)) or len(values) < 3:
         return False
-    factor = known[there] / product[there]
-    return bool(np.mean(np.abs(factor / np.median(factor) - 1) <= ROUNDED) >= NEARLY)
+    true = known[there]
+    return _nearly_all(_gives(true, product[there] * np.median(true / product[there]), values), true)
 
 
 def _count(prepared: Prepared, table: Any, found: list[Dependence], verdict: Verdict) -> AttackResult | None:
