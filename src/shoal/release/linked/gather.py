@@ -42,6 +42,8 @@ class Part:
     came: int
     orphans: int
     unnamed: int
+    further: tuple[CodeArray, ...] = ()
+    """What else is known of each pair, as codes."""
     _codes: dict[tuple[str, int], CodeArray] = field(default_factory=dict)
 
     @property
@@ -58,7 +60,7 @@ class Part:
 
     def classes(self, levels: Mapping[str, int]) -> IntArray:
         """The published class of each pair, numbered from 0."""
-        columns = [self.codes(c, levels[c]) for c in self.prepared.quasi]
+        columns = [*(self.codes(c, levels[c]) for c in self.prepared.quasi), *self.further]
         return group_codes(columns, n_rows=len(self.person)).ids.astype(np.int64)
 
 

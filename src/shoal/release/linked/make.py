@@ -37,6 +37,7 @@ from shoal.release.linked.certificate import (
     LinkedPurpose,
     verdict,
 )
+from shoal.release.linked.dependent import check_dependent
 from shoal.release.linked.gather import Family, Part
 from shoal.release.linked.search import Chosen, alike, groups
 from shoal.release.linked.verify import attacks, files_of, numbers
@@ -161,6 +162,7 @@ def _carry_out(
 ) -> tuple[LinkedCertificate, str]:
     """Everything in ``stage``, verified; and the salt of the commitment to the list of objections."""
     signer = sign.signer(key_file)
+    check_dependent(family, chosen)
     entries = []
     with folder.scratch() as work:
         key = work / "pseudonyms.key"

@@ -216,6 +216,14 @@ def alike(family: Family, levels: Levels) -> IntArray:
     return np.bincount(group)[group]
 
 
+def fewest(family: Family, levels: Levels, staying: Mask, known: int | None) -> IntArray:
+    """For each person who stays: the fewest staying people who share her attributes and the rows that may be known."""
+    if known is not None:
+        return _Rows.of(family, levels, known).fewest(staying, known)
+    group = groups(family, levels)
+    return np.bincount(group, weights=staying).astype(np.int64)[group]
+
+
 def groups(family: Family, levels: Levels) -> IntArray:
     """For each person the number of the group with the same attributes and the same rows."""
     rng = np.random.default_rng(20261115)

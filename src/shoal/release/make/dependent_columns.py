@@ -10,7 +10,7 @@ Cost     a few thousand rows are compared; the plan is applied once more, in pri
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -43,13 +43,17 @@ ROUNDED, NARROW = 5e-3, 0.05
 
 def dependent_columns(prepared: Prepared, decision: Decision, stage: Path) -> list[AttackResult]:
     """The attack by columns that follow from quasi-identifiers, or from which these follow; none if there are no such columns."""
+    import pyarrow as pa
+
     policy, k = prepared.policy, prepared.policy.smallest_class
     kept = [n for n in (*policy.sensitive, *policy.insensitive) if all(isinstance(s, Keep) for s in decision.plan.for_column(n))]
     if not kept or not prepared.quasi or k < 2:
         return []
     if len(kept) * len(prepared.quasi) > MOST_PAIRS or decision.released.n_records > MOST_PAIRED:
         return [AttackResult.not_run(NAME, "there are too many columns or records to compare them", QUESTION)]
-    found = list(_dependences(prepared, kept))
+    names = [*prepared.quasi, *kept]
+    some = pa.Table.from_arrays(prepared.table.first_rows(names, READ), names=names)
+    found = list(dependences(some, prepared.quasi, kept, {n: prepared.schema[n].kind for n in names}))
     if not found:
         return []
     used = list(dict.fromkeys(n for _, names, _ in found for n in names))
@@ -67,23 +71,19 @@ Dependence = tuple[str, tuple[str, ...], bool]
 """A quasi-identifier, the published columns, and whether their values follow from it (else it follows from them)."""
 
 
-def _dependences(prepared: Prepared, kept: list[str]) -> Iterator[Dependence]:
-    import pyarrow as pa
-
-    names = [*prepared.quasi, *kept]
-    table = pa.Table.from_arrays(prepared.table.first_rows(names, READ), names=names)
+def dependences(table: Any, quasi: Sequence[str], kept: Sequence[str], kinds: Mapping[str, str]) -> Iterator[Dependence]:
+    """Which of the columns that are published as they are follow from quasi-identifiers, or tell them, in some rows (pyarrow)."""
     if table.num_rows < LEAST_ROWS:
         return
-    some, kinds = SomeRows(table), {n: prepared.schema[n].kind for n in table.column_names}
-    ordered = {n: kinds[n] in (*NUMBERS, *MOMENTS) for n in kinds}
-    for x, y in itertools.product(prepared.quasi, kept):
+    some, ordered = SomeRows(table), {n: kinds[n] in (*NUMBERS, *MOMENTS) for n in table.column_names}
+    for x, y in itertools.product(quasi, kept):
         if follows(some.codes(x), some.codes(y), ordered=ordered[x]):
             yield x, (y,), True
         elif follows(some.codes(y), some.codes(x), ordered=ordered[y]):
             yield x, (y,), False
     numbers = [n for n in kept if ordered[n]][:MOST_SUMMED]
-    values = {n: _numbers(some.values(n, COMPARED)) for n in (*numbers, *(q for q in prepared.quasi if ordered[q]))}
-    for x in (q for q in prepared.quasi if ordered[q]):
+    values = {n: _numbers(some.values(n, COMPARED)) for n in (*numbers, *(q for q in quasi if ordered[q]))}
+    for x in (q for q in quasi if ordered[q]):
         for b, c in _likely_pairs(values[x], {n: values[n] for n in numbers}):
             sums, products = _of_two(values[b], values[c])
             if any(_comes_out(values[x], total) for total in sums) or any(_in_proportion(values[x], p) for p in products):
@@ -202,7 +202,7 @@ def _count(prepared: Prepared, table: Any, found: list[Dependence], verdict: Ver
     few = int(sizes[sizes < k].sum())
     if not few:
         return None
-    told = "; ".join(dict.fromkeys(_words(x, names, forward) for x, names, forward in found))
+    told = "; ".join(dict.fromkeys(words(x, names, forward) for x, names, forward in found))
     sentence = (
         f"{told}. By the quasi-identifiers and what they tell of published columns, the smallest group has {int(sizes.min()):,} "
         f"of {k:,} records, and {few:,} of {len(group):,} records are in groups of fewer than {k:,}."
@@ -211,10 +211,10 @@ def _count(prepared: Prepared, table: Any, found: list[Dependence], verdict: Ver
     return AttackResult(NAME, QUESTION, rate, rate, rate, claimed, f"{few:,} of {len(group):,} records", verdict, sentence)
 
 
-def _words(x: str, names: tuple[str, ...], told: bool) -> str:
+def words(x: str, names: tuple[str, ...], told: bool) -> str:
     """A dependence in words.
 
-    >>> _words("age", ("born",), True), _words("age", ("total", "rest"), False)
+    >>> words("age", ("born",), True), _words("age", ("total", "rest"), False)
     ("'born' follows from 'age'", "'age' follows from 'total' and 'rest'")
     """
     listed = " and ".join(f"'{n}'" for n in names)
