@@ -34,7 +34,8 @@ from shoal.release.policy.policy import Policy
 
 ALWAYS = (
     "Only the catalog was asked. What is counted decides the rest: levels and value maps in the statement that reads the rows, "
-    f"more statements where people have several rows or columns are counted one by one (this is for {MADE_UP_ROWS:,} rows)."
+    "more statements where people have several rows, columns are counted one by one or published columns follow from "
+    f"quasi-identifiers (this is for {MADE_UP_ROWS:,} rows)."
 )
 TABLES = ("release", "with_", "original", "control", "right", "table", "pilot")
 """Words that may name further tables."""

@@ -577,7 +577,7 @@ def test_data_outside_the_folder_or_with_other_columns_are_not_counted(tmp_path)
 
     def certificate(file, columns=("age", "ill"), records=2):
         data = Some(file=file, columns=columns, quasi=["age"], sensitive=["ill"], unit=None)
-        return Some(data=data, asked=(), after=Some(records=records))
+        return Some(data=data, asked=(), after=Some(records=records), format=verifying.FORMAT_1)
 
     assert verifying.facts_of(tmp_path, certificate("data.csv")).records == 2
     for file in (None, "in/data.csv", "linked.csv"):

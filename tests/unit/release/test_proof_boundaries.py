@@ -355,7 +355,7 @@ def test_the_gain_that_enhanced_beta_allows_has_a_tolerance(more, bounded):
     groups.keys = [np.array([0, 0, 1, 1]), np.array([1, 2, 1, 2])]
     groups.counts = np.array([inside, n - inside, n - inside, inside])
     column.code = {None: 0, "x": 1, "y": 2}
-    assert math.isfinite(recounting._inside(groups, 1, column, (), None, ()).enhanced_beta) is bounded
+    assert math.isfinite(recounting._inside(groups, groups, 1, column, (), None, ()).enhanced_beta) is bounded
 
 
 def test_the_class_that_lacks_the_lowest_values_is_the_farthest(tmp_path):

@@ -29,8 +29,9 @@ from shoal.attacks.joint import (
     joint_curve,
 )
 from shoal.engines.core.memory import left_for_data, shown
+from shoal.engines.core.state import changed as changed_table
 from shoal.engines.open import open as opened
-from shoal.errors import InfeasibleError, InternalError
+from shoal.errors import InfeasibleError
 from shoal.kernels.group import group_codes, memberships
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.compare import at_most
@@ -340,7 +341,7 @@ def pairs(prepared: Prepared, decision: Decision, names: Sequence[str], changed:
     finally:
         shutil.rmtree(hidden)
     if both.num_rows != decision.released.n_records:
-        raise InternalError("the private copy of the release has another number of records.")
+        raise changed_table()
     return both
 
 
