@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import json
 from collections import defaultdict
 from itertools import combinations
@@ -14,7 +15,7 @@ import pytest
 
 import shoal
 from shoal.cli import main
-from shoal.errors import DataError, InfeasibleError, PolicyError, RoleError, UsageError
+from shoal.errors import DataError, InfeasibleError, PolicyError, RoleError, UsageError, VerificationError
 
 PEOPLE, STATIONS = 60, 12
 
@@ -482,6 +483,29 @@ def test_a_further_column_is_tried(trips: Path) -> None:
     told = {a.name: a for a in found}["further column: fare"]
     assert told.verdict == "warning"
     assert told.rate > 0.5
+
+
+@pytest.mark.parametrize("column", ["day", "weekday"])
+def test_a_further_column_that_tells_the_time_is_known_with_it(column: str) -> None:
+    """Weeks are published, and the day or weekday beside them: somebody who knows when, knows both."""
+    rng = np.random.default_rng(3)
+    at = [dt.datetime(2024, 1, 1) + dt.timedelta(minutes=int(m)) for m in rng.integers(0, 60 * 24 * 60, 4000)]
+    further = {"day": [t.date() for t in at], "weekday": [f"{t:%a}" for t in at]}
+    place = [f"s{i}" for i in rng.integers(0, 6, len(at))]
+    table = {"card": rng.integers(0, 120, len(at)).tolist(), "at": at, "station": place, column: further[column]}
+    table |= {"code": [f"k{p}" for p in place]}
+    asked = {
+        "events": {"unit": "card", "time": "at", "place": "station", "time_widths": ["week"]},
+        "roles": {"insensitive": [column, "code"]},
+        "require": ["known[1]>=5"],
+    }
+    with pytest.raises(VerificationError, match=f"'{column}' follows from the time or place") as stopped:
+        _ = shoal.anonymize(table, asked).certificate
+    assert "roles.direct" in stopped.value.hint
+    allowed = {**asked, "allow": {"identifying": {column: "nobody has the rota"}}}
+    verdicts = {a.name: a.verdict for a in shoal.anonymize(table, allowed).certificate.attacks}
+    assert verdicts[f"further column: {column}"] == "warning"
+    assert verdicts["further column: code"] == "holds"  # the places are exact: their codes add nothing
 
 
 def test_coordinates_become_corners_of_squares(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ from shoal.release.events.plan_file import EventPlan, check_earlier, joined_with
 from shoal.release.events.publish import DAY, place_labels, shift_step, shifts, shown_of, time_labels, write_table
 from shoal.release.events.records import EventTable, column_of, complete, several_places, time_of, times_at
 from shoal.release.events.uses import earlier_flows, published_places
+from shoal.release.make.dependent_columns import READ, dependences
 from shoal.release.proof.events import Column, event_columns, facts_of_rows, judge_events, points_of
 from shoal.release.proof.read import rows
 from shoal.search.events.event_search import Solution
@@ -120,8 +121,12 @@ def run_attacks(events: EventTable, solution: Solution, progress: Progress = sil
         tell(progress, 0.6, out[-1:])
     if events.policy.insensitive:
         progress(0.6, f"{ATTACKING}: further knowledge")
-    for name in events.policy.insensitive:
-        out.append(_further(events, solution, point, name))
+    tell_points = _tell_points(events)
+    for i, name in enumerate(events.policy.insensitive):
+        if name in tell_points:
+            out.append(_dependent(events, solution, point, name, np.random.default_rng([events.policy.seed, 44, i])))
+        else:
+            out.append(_further(events, solution, point, name))
         tell(progress, 0.7, out[-1:])
     if solution.shape.renew not in (NEVER, EVERY) and events.places:
         progress(0.8, f"{ATTACKING}: relinking")
@@ -338,11 +343,46 @@ def _trails(person: IntArray, point: IntArray, people: IntArray) -> list[IntArra
     return [both[a:b] % width for a, b in bounds.T.tolist()]
 
 
-def _further(events: EventTable, solution: Solution, point: IntArray, name: str) -> AttackResult:
-    """Whom one known record singles out once the value of a further column, published as it is, is known of it too."""
+def _beside(events: EventTable, point: IntArray, name: str) -> IntArray:
+    """The points of the records with the values of a further column."""
     values = pc.fill_null(events.records[name].combine_chunks().dictionary_encode().indices, -1)
     codes = np.unique(np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64), return_inverse=True)[1]
-    shown = _published(events.problem.person, solution, point * (int(codes.max()) + 1) + codes)
+    both = np.unique(point * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+    return np.asarray(both, dtype=np.int64)
+
+
+def _tell_points(events: EventTable) -> set[str]:
+    """The further columns that follow from the time or a place of a record, or tell it, and that no person has allowed."""
+    kept = [n for n in events.policy.insensitive if n not in events.policy.identifying]
+    rules = events.rules
+    table = events.records.select([n for n in events.records.column_names if n in rules.columns or n in kept]).slice(0, READ)
+    kinds = {n: events.table.schema[n].kind for n in table.column_names}
+    quasi = [n for n in rules.columns if n != rules.unit and n in table.column_names]
+    if rules.time is not None and (pa.types.is_timestamp(table[rules.time].type) or pa.types.is_date(table[rules.time].type)):
+        for part in (pc.day_of_year, pc.day_of_week, *([pc.hour] if pa.types.is_timestamp(table[rules.time].type) else [])):
+            table = table.append_column(f"{part.__name__} of {rules.time}", part(table[rules.time]))
+            quasi.append(table.column_names[-1])
+            kinds[quasi[-1]] = "integer"
+    return {name for _, names, _ in dependences(table, quasi, kept, kinds) for name in names} if kept else set()
+
+
+def _dependent(events: EventTable, solution: Solution, point: IntArray, name: str, rng: np.random.Generator) -> AttackResult:
+    """Whom the known records single out with a further column that anyone who knows time and place knows too."""
+    both, requirements = _beside(events, point, name), events.problem.asked
+    shown = np.zeros(int(both.max()) + 1, dtype=np.bool_)
+    shown[both[solution.stays]] = True
+    codes = np.where(shown, np.cumsum(shown) - 1, -1)
+    people, most = targets(events.n_people, rng), max(1, most_known(requirements))
+    known = draw([codes[points] for points in _trails(events.problem.person, both, people)], most, rng)
+    claim, bound = claim_of(requirements, most, renewed=solution.shape.renew != NEVER), most_chance(requirements, most)
+    tried = known_records(_published(events.problem.person, solution, both), people, known, most, claimed=claim, most=bound)
+    sentence = f"'{name}' follows from the time or place of a record, or tells it, and is known with it. {tried.sentence}"
+    return replace(tried, name=f"further column: {name}", question="Does a further column tell more?", sentence=sentence)
+
+
+def _further(events: EventTable, solution: Solution, point: IntArray, name: str) -> AttackResult:
+    """Whom one known record singles out once the value of a further column, published as it is, is known of it too."""
+    shown = _published(events.problem.person, solution, _beside(events, point, name))
     t = shown.traces
     owners, width = shown.owner[t.visitor], events.n_people
     point_of = np.repeat(np.arange(t.n_points), t.popularity)
