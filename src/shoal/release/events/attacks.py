@@ -356,7 +356,8 @@ def _tell_points(events: EventTable) -> set[str]:
     kept = [n for n in events.policy.insensitive if n not in events.policy.identifying]
     rules = events.rules
     table = events.records.select([n for n in events.records.column_names if n in rules.columns or n in kept]).slice(0, READ)
-    kinds = {n: events.table.schema[n].kind for n in table.column_names}
+    schema = events.table.schema  # of trips, origin and destination are columns of their own
+    kinds = {n: schema[n].kind if n in schema else "text" for n in table.column_names}
     quasi = [n for n in rules.columns if n != rules.unit and n in table.column_names]
     if rules.time is not None and (pa.types.is_timestamp(table[rules.time].type) or pa.types.is_date(table[rules.time].type)):
         for part in (pc.day_of_year, pc.day_of_week, *([pc.hour] if pa.types.is_timestamp(table[rules.time].type) else [])):
