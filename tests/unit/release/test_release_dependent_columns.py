@@ -96,3 +96,26 @@ def test_a_sensitive_column_with_few_values_is_a_warning():
 def test_a_sample_is_looked_at_too():
     with pytest.raises(VerificationError, match="dependent columns"):
         anonymized(DEPENDENT["finer"], insensitive=["v"], sample={"share": 0.9}, method="lattice")
+
+
+def test_people_are_counted_not_their_records():
+    """Each person has six records: groups by the true age and sex have six records or more, and one person or few."""
+    six = {n: np.repeat(v, 6).tolist() for n, v in {**BASE, **DEPENDENT["twin"], "id": np.arange(400)}.items()}
+    with pytest.raises(VerificationError, match=r"of 5 people, and [0-9]+ of 400 people are in groups of fewer than 5"):
+        _ = shoal.anonymize(
+            six, quasi=["age", "sex"], insensitive=["v"], unit="id", direct=["id"], k=5, allow={"loss": 1}
+        ).certificate
+
+
+@pytest.mark.parametrize(("k", "stops"), [(5, False), (6, True)])
+def test_groups_of_exactly_k_are_large_enough(k, stops):
+    """Five records of each age, and a published column that tells the age."""
+    ages = np.repeat(np.arange(20, 60), 5)
+    made = shoal.anonymize(
+        {"age": ages.tolist(), "v": [f"y{a}" for a in ages]}, quasi=["age"], insensitive=["v"], k=k, allow={"loss": 1}
+    )
+    if stops:
+        with pytest.raises(VerificationError, match="the smallest group has 5 of 6 records, and 200 of 200 records"):
+            _ = made.certificate
+    else:
+        assert NAME not in [a.name for a in made.certificate.attacks]

@@ -57,7 +57,8 @@ def dependent_columns(prepared: Prepared, decision: Decision, stage: Path) -> li
     if not found:
         return []
     used = list(dict.fromkeys(n for _, names, _ in found for n in names))
-    table = pairs(prepared, decision, used, prepared.quasi, stage)
+    unit = [] if policy.unit is None or policy.unit in prepared.quasi else [policy.unit]
+    table = pairs(prepared, decision, used, [*prepared.quasi, *unit], stage)
     reader = prepared.reader  # a sensitive column with few values is what an attacker wants to learn, not what he works out
     learnt = {n for n in policy.sensitive if n in used and reader[n].distinct <= MOST_VALUES}
     open_ = [f for f in found if not set(f[1]) <= {*policy.identifying, *learnt}]
@@ -198,23 +199,28 @@ def _count(prepared: Prepared, table: Any, found: list[Dependence], verdict: Ver
     wanted = [*prepared.quasi, *known]
     codes = whole_codes(table.select(wanted).to_batches(), len(wanted))
     group, first = number_groups(codes)
+    unit, noun = prepared.policy.unit, "records"
+    person = np.arange(len(group))
+    if unit is not None:
+        noun, person = "people", number_groups(whole_codes(table.select([f"{mark}{unit}"]).to_batches(), 1))[0]
+        group, person = np.unique(np.stack((group, person)), axis=1)  # each person once in a group
     sizes = np.bincount(group)
-    few = int(sizes[sizes < k].sum())
+    few, total = len(np.unique(person[(sizes < k)[group]])), len(np.unique(person))
     if not few:
         return None
     told = "; ".join(dict.fromkeys(words(x, names, forward) for x, names, forward in found))
     sentence = (
         f"{told}. By the quasi-identifiers and what they tell of published columns, the smallest group has {int(sizes.min()):,} "
-        f"of {k:,} records, and {few:,} of {len(group):,} records are in groups of fewer than {k:,}."
+        f"of {k:,} {noun}, and {few:,} of {total:,} {noun} are in groups of fewer than {k:,}."
     )
     rate, claimed = len(first) / len(group), 1 / k if verdict == "broken" else None
-    return AttackResult(NAME, QUESTION, rate, rate, rate, claimed, f"{few:,} of {len(group):,} records", verdict, sentence)
+    return AttackResult(NAME, QUESTION, rate, rate, rate, claimed, f"{few:,} of {total:,} {noun}", verdict, sentence)
 
 
 def words(x: str, names: tuple[str, ...], told: bool) -> str:
     """A dependence in words.
 
-    >>> words("age", ("born",), True), _words("age", ("total", "rest"), False)
+    >>> words("age", ("born",), True), words("age", ("total", "rest"), False)
     ("'born' follows from 'age'", "'age' follows from 'total' and 'rest'")
     """
     listed = " and ".join(f"'{n}'" for n in names)
