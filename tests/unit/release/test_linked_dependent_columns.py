@@ -79,3 +79,22 @@ def test_a_person_may_decide(tmp_path):
     made = released(visits={"v": PERSONAL["twin"][WHO]}, more={"visits": {"identifying": ["v"]}})
     made.write(tmp_path / "out")
     assert shoal.verify(tmp_path / "out").ok
+
+
+@pytest.mark.parametrize(("k", "stops"), [(5, False), (6, True)])
+def test_groups_of_exactly_k_people_are_large_enough(k, stops, tmp_path):
+    """Five people of each age, one visit each, and a column beside the visits that tells the age."""
+    ages = np.repeat(np.arange(20, 60), 5)
+    person = pd.DataFrame({"id": np.arange(200), "age": ages})
+    visits = pd.DataFrame({"who": np.arange(200), "ward": "a", "v": [f"y{a}" for a in ages]})
+    tables = {
+        "person": {"table": person, "roles": {"quasi": ["age"]}},
+        "visits": {"table": visits, "roles": {"quasi": ["ward"], "insensitive": ["v"]}},
+    }
+    policy = {"tables": tables, "links": {"visits.who": "person.id"}, "require": {"k": k}, "allow": {"loss": 1}}
+    made = shoal.anonymize_tables(policy)
+    if stops:
+        with pytest.raises(VerificationError, match="the smallest group has 5"):
+            made.write(tmp_path / "out")
+    else:
+        made.write(tmp_path / "out")
