@@ -20,6 +20,7 @@ import typer
 import yaml
 
 from protector_support import House
+from shoal.errors import UsageError
 from shoal.protector import keys
 from shoal.protector.crypto.master_keys import KeyRefusedError
 from shoal.server.common import Limiter, Limits
@@ -90,6 +91,14 @@ def test_headers_have_bounds(text: bytes, status: int) -> None:
     assert served(Limits(header_bytes=2000, header_count=20), visit).startswith(b"HTTP/1.1 %d" % status)
 
 
+@pytest.mark.parametrize(("count", "status"), [(20, 200), (21, 431)])
+def test_as_many_headers_as_stated_may_come(count: int, status: int) -> None:
+    async def visit(connect: Any) -> bytes:
+        return await ask(await connect(), b"GET / HTTP/1.1\r\n" + b"X: 1\r\n" * count + b"\r\n")
+
+    assert served(Limits(header_count=20), visit).startswith(b"HTTP/1.1 %d" % status)
+
+
 def test_endless_headers_end_and_nobody_waits_for_them() -> None:
     """Bytes that trickle in do not move the end; an open request beside them is answered at once."""
 
@@ -137,6 +146,31 @@ def test_waiting_connections_keep_nobody_out() -> None:
     dropped, good = served(Limits(connections=10, header_seconds=10), visit)
     assert good.startswith(b"HTTP/1.1 200")
     assert len(dropped) >= 20
+
+
+def test_as_many_connections_as_stated_stay_open() -> None:
+    async def visit(connect: Any) -> list[bytes]:
+        waiting = [await connect() for _ in range(3)]
+        return [await ask(streams, GOOD) for streams in waiting]
+
+    assert all(found.startswith(b"HTTP/1.1 200") for found in served(Limits(connections=3), visit))
+
+
+def test_a_body_has_more_time_the_more_of_it_has_come() -> None:
+    """The first look comes after ``body_seconds``; by then enough has arrived for many seconds more."""
+
+    async def reading(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        await answer(scope, receive, send)
+
+    async def visit(connect: Any) -> bytes:
+        streams = await connect()
+        streams[1].write(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n" + b"x" * 1000)
+        await asyncio.sleep(0.3)
+        return await ask(streams, b"x")
+
+    assert served(Limits(body_seconds=0.05, body_rate=10.0), visit, reading).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("start", [b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n", GOOD])
@@ -236,6 +270,55 @@ def test_other_addresses_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused == b""
     assert good.startswith(b"HTTP/1.1 200")
 
+    async def one_after_another(connect: Any) -> list[bytes]:
+        answers = []
+        for _ in range(3):
+            streams = await connect()
+            answers.append(await ask(streams, GOOD))
+            streams[1].close()
+            await streams[1].wait_closed()
+            await asyncio.sleep(0.05)
+        return answers
+
+    found = served(Limits(connections_per_address=1), one_after_another)
+    assert [a[9:12] for a in found] == [b"200"] * 3, "an ended connection counts no more"
+
+
+@pytest.mark.parametrize(("tls", "proxy", "strict"), [(False, "", False), (True, "", True), (False, "192.0.2.1", True)])
+def test_browsers_keep_to_tls_where_it_is_used(
+    monkeypatch: pytest.MonkeyPatch, tls: bool, proxy: str, strict: bool
+) -> None:
+    from shoal.server import limited_http
+
+    options: dict[str, Any] = {}
+    monkeypatch.setattr(limited_http.uvicorn, "run", lambda app, **more: options.update(more))
+    monkeypatch.setattr(limited_http, "harden_process", lambda **_: None)
+    monkeypatch.setattr(limited_http.gc, "freeze", lambda: None)
+    pair = {"tls_cert": Path("c.pem"), "tls_key": Path("k.pem")} if tls else {}
+    limited_http.run(answer, host="127.0.0.1", port=1, proxy=proxy, **pair)  # type: ignore[arg-type]
+    assert ("headers" in options) == strict
+    assert options["proxy_headers"] == bool(proxy)
+    assert options.get("forwarded_allow_ips", "") == proxy
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "127.0.0.1"])
+def test_beyond_this_machine_nothing_is_served_without_tls(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    from shoal.server import limited_http
+
+    served_at: list[str] = []
+    monkeypatch.setattr(limited_http.uvicorn, "run", lambda app, **more: served_at.append(more["host"]))
+    monkeypatch.setattr(limited_http, "harden_process", lambda **_: None)
+    monkeypatch.setattr(limited_http.gc, "freeze", lambda: None)
+    if host == "127.0.0.1":
+        limited_http.run(answer, host=host, port=1)  # type: ignore[arg-type]
+        assert served_at == [host]
+        return
+    with pytest.raises(UsageError, match="without TLS"):
+        limited_http.run(answer, host=host, port=1)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="both a certificate and its key"):
+        limited_http.run(answer, host=host, port=1, tls_cert=Path("c.pem"))  # type: ignore[arg-type]
+    assert served_at == []
+
 
 def test_ended_tokens_read_nothing(sqlite_house: House) -> None:
     with warnings.catch_warnings():
@@ -272,6 +355,7 @@ def test_tokens_end_by_default_and_are_renewed(sqlite_house: House) -> None:
 def test_the_key_leaves_the_environment_and_no_memory_is_dumped() -> None:
     code = """
 import os, resource
+from shoal.errors import UsageError
 from shoal.protector import keys
 from shoal.server.common import harden_process
 keys.from_env("SHOAL_VAULT_KEY", forget=True)

@@ -188,6 +188,10 @@ def test_a_seed_whose_release_was_moved_is_not_removed(tmp_path):
     private_file.write(private_file.Kept(STRONG, "salt"), left)
     shoal.anonymize(people(), asked()).write(tmp_path / "out")
     assert private_file.read(left).seed == STRONG
+    (tmp_path / "out.private.json").unlink()
+    private_file.rescue(tmp_path)
+    assert private_file.read(left).seed == STRONG, "nor is it given to another release"
+    assert not (tmp_path / "out.private.json").exists()
 
 
 def test_a_folder_that_cannot_get_its_name_leaves_no_seed(tmp_path, monkeypatch):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import replace
 
 import pytest
 
 from shoal.engines.exclusion import LeftOut
-from shoal.engines.recode.write import hidden_columns, read_seed
+from shoal.engines.recode.write import hidden_columns, keep_seed, kept_beside, place_of, read_seed
 from shoal.errors import OutputError, TamperError, UnreadableError
 from shoal.kernels import signatures
 from shoal.measures.classes.risk import marketer
@@ -175,3 +176,73 @@ def test_a_seed_never_replaces_another_file(tmp_path):
     assert ((tmp_path / "seed").read_text(), (tmp_path / "place").read_text()) == ("seed", "place")
     assert private_file.settle(tmp_path / "seed", tmp_path / "free") == tmp_path / "free"
     assert not (tmp_path / "seed").exists()
+
+
+GONE = f"{2**22 + 1}-0123456789abcdef"
+"""Number of a process that cannot be, and a random part: the passing name of a run that was killed."""
+
+
+def left_seed(out, *, name=GONE, written=0):
+    """The seed 7 of ``out``, left under a passing name by another run, so many nanoseconds before the output."""
+    left = out.with_name(f".shoal-kept-{name}")
+    keep_seed(left, 7, out.name)
+    if out.exists():
+        at = out.stat().st_mtime_ns - written
+        os.utime(left, ns=(at, at))
+    return left
+
+
+def rescued(out):
+    """Whether the next output of the folder gives a seed that was left its name."""
+    with kept_beside(out.with_name("next.csv"), None):
+        pass
+    return place_of(out).exists()
+
+
+@pytest.mark.parametrize(("written", "given"), [(-1, False), (0, True), (1, True)])
+def test_a_seed_left_by_a_killed_run_belongs_to_an_output_written_after_it(tmp_path, written, given):
+    (tmp_path / "out.csv").write_text("x")
+    left = left_seed(tmp_path / "out.csv", written=written)
+    assert rescued(tmp_path / "out.csv") == given
+    assert not left.exists()
+
+
+def test_a_seed_without_an_output_is_removed_and_one_never_replaces_another(tmp_path):
+    out = tmp_path / "out.csv"
+    left_seed(out)
+    assert not rescued(out)
+    assert not list(tmp_path.iterdir())
+    out.write_text("x")
+    keep_seed(place_of(out), 8, out.name)
+    left_seed(out, written=1)
+    assert rescued(out)
+    assert read_seed(place_of(out)) == 8
+    assert not list(tmp_path.glob(".shoal*"))
+
+
+def test_the_seed_of_a_run_that_lives_is_left_alone(tmp_path):
+    out = tmp_path / "out.csv"
+    out.write_text("x")
+    left = left_seed(out, name=f"{os.getpid()}-0123456789abcdef")
+    os.utime(left)
+    os.utime(out)
+    assert not rescued(out)
+    assert read_seed(left) == 7
+
+
+def test_a_seed_gets_its_name_when_the_output_is_written_and_goes_if_it_is_not(tmp_path):
+    with kept_beside(tmp_path / "a.csv", 7) as place:
+        assert not place.exists(), "not before the output"
+    assert read_seed(place) == 7
+    with pytest.raises(OutputError), kept_beside(tmp_path / "b.csv", 8):
+        raise OutputError("no room")
+    assert [p.name for p in tmp_path.iterdir()] == [place.name]
+
+
+def test_the_seed_of_a_release_that_is_being_written_is_left_alone(tmp_path):
+    """The stage and the seed of a living process are those of a run at work; those of a dead one are removed."""
+    for name in (GONE, f"{os.getpid()}-0123456789abcdef"):
+        (tmp_path / f".shoal-stage-{name}").mkdir()
+        private_file.write(private_file.Kept(7, "salt"), tmp_path / f".shoal-seed-{name}")
+    private_file.rescue(tmp_path)
+    assert [p.name for p in tmp_path.glob(".shoal-seed-*")] == [f".shoal-seed-{os.getpid()}-0123456789abcdef"]

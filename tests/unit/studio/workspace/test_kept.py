@@ -144,11 +144,51 @@ def test_what_a_killed_process_left_is_swept(workspace: Workspace) -> None:
     folder.with_name(f"{key}.private.json").write_text("{}")
     (workspace.files.root / "incoming" / ("1" * 16)).write_bytes(b"half")
     (workspace.files.root / "tables" / ("2" * 16)).mkdir()
+    (workspace.files.root / "releases" / "notes.txt").write_text("somebody's own")
     workspace.tables.sweep()
     workspace.releases.sweep()
     assert [p.name for p in (workspace.files.root / "tables").iterdir()] == [kept.id]
-    assert not list((workspace.files.root / "releases").iterdir())
+    assert [p.name for p in (workspace.files.root / "releases").iterdir()] == ["notes.txt"], "only what has the name of a release"
     assert not list((workspace.files.root / "incoming").iterdir())
+
+
+def test_a_table_that_cannot_be_recorded_leaves_no_file(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError("no space")
+
+    monkeypatch.setattr(workspace.tables, "insert", full)
+    with pytest.raises(OSError, match="no space"):
+        dropped(workspace)
+    assert not list((workspace.files.root / "tables").iterdir())
+
+
+def test_findings_accepted_later_join_those_accepted_before(workspace: Workspace) -> None:
+    kept = dropped(workspace)
+    made = workspace.releases.add("a" * 16, kept.id, "r", {"k": 5})
+    workspace.releases.accept(made.id, {"one": {"reason": "first"}})
+    workspace.releases.accept(made.id, {"two": {"reason": "second"}})
+    accepted = {"one": {"reason": "first"}, "two": {"reason": "second"}}
+    assert workspace.releases.get(made.id).told == {"k": 5, "accepted": accepted}
+
+
+def test_jobs_of_a_table_are_stopped_before_it_goes(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = dropped(workspace), dropped(workspace, name="others.csv")
+    jobs = [workspace.jobs.add(kept.id, "plans", {}) for kept in (first, second)]
+    states: list[str] = []
+    delete = workspace.tables.delete
+    monkeypatch.setattr(workspace.tables, "delete", lambda key: (states.extend(workspace.jobs.get(j.id).state for j in jobs), delete(key)))
+    workspace.delete_table(first.id)
+    assert states == ["cancelled", "queued"]
+
+
+def test_deleting_everything_forgets_the_own_registry_and_keeps_sessions(workspace: Workspace) -> None:
+    token = workspace.sessions.begin()
+    own = workspace.files.root / "registry"
+    own.mkdir()
+    (own / "registry.db").write_bytes(b"x")
+    workspace.delete_everything()
+    assert not own.exists()
+    assert workspace.sessions.holds(token)
 
 
 def test_sessions_are_digests_that_end(workspace: Workspace) -> None:
