@@ -285,9 +285,7 @@ def test_other_addresses_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("tls", "proxy", "strict"), [(False, "", False), (True, "", True), (False, "192.0.2.1", True)])
-def test_browsers_keep_to_tls_where_it_is_used(
-    monkeypatch: pytest.MonkeyPatch, tls: bool, proxy: str, strict: bool
-) -> None:
+def test_browsers_keep_to_tls_where_it_is_used(monkeypatch: pytest.MonkeyPatch, tls: bool, proxy: str, strict: bool) -> None:
     from shoal.server import limited_http
 
     options: dict[str, Any] = {}

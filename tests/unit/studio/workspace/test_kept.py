@@ -176,7 +176,9 @@ def test_jobs_of_a_table_are_stopped_before_it_goes(workspace: Workspace, monkey
     jobs = [workspace.jobs.add(kept.id, "plans", {}) for kept in (first, second)]
     states: list[str] = []
     delete = workspace.tables.delete
-    monkeypatch.setattr(workspace.tables, "delete", lambda key: (states.extend(workspace.jobs.get(j.id).state for j in jobs), delete(key)))
+    monkeypatch.setattr(
+        workspace.tables, "delete", lambda key: (states.extend(workspace.jobs.get(j.id).state for j in jobs), delete(key))
+    )
     workspace.delete_table(first.id)
     assert states == ["cancelled", "queued"]
 
