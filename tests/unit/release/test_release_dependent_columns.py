@@ -119,3 +119,13 @@ def test_groups_of_exactly_k_are_large_enough(k, stops):
             _ = made.certificate
     else:
         assert NAME not in [a.name for a in made.certificate.attacks]
+
+
+@pytest.mark.parametrize(("most", "verdict"), [(2, []), (1, ["not run"])])
+def test_too_many_pairs_are_said_not_to_be_compared(most, verdict, monkeypatch, tmp_path):
+    import shoal.release.make.dependent_columns as dependent_columns
+
+    monkeypatch.setattr(dependent_columns, "MOST_COMPARED", most)
+    made = anonymized({"rest": REST.tolist()}, insensitive=["rest"], allow={"identifying": {"rest": "the numbers are drawn at random"}})
+    made.write(tmp_path / "out")
+    assert [a.verdict for a in made.certificate.attacks if a.name == NAME] == verdict

@@ -17,7 +17,6 @@ import numpy as np
 
 from shoal.attacks.joint import MOST_VALUES
 from shoal.errors import VerificationError
-from shoal.find.dependencies import MOST_PAIRS
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import CodeArray
 from shoal.release.linked.gather import Family, Part
@@ -37,9 +36,8 @@ def check_dependent(family: Family, chosen: Chosen) -> None:
     for i in range(len(family.parts)) if any(kept) else ():
         table, kinds = _joined(family, kept, i)
         quasi, others = ([n for n in table.column_names if (n in kinds[which])] for which in (0, 1))
-        if len(others) * len(quasi) <= MOST_PAIRS:
-            for f in dependences(table, quasi, others, kinds[0] | kinds[1]):
-                told.setdefault(f, _values_told(table, f))
+        for f in dependences(table, quasi, others, kinds[0] | kinds[1]):
+            told.setdefault(f, _values_told(table, f))
     if not told:
         return
     parts = tuple(

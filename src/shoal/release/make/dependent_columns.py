@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.attacks.joint import MOST_VALUES
-from shoal.find.dependencies import LEAST_ROWS, MOST_PAIRS, SomeRows, follows
+from shoal.find.dependencies import LEAST_ROWS, SomeRows, follows
 from shoal.kernels.arrow import as_doubles, is_missing, to_numpy
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.roles import MOMENTS, NUMBERS
@@ -31,8 +31,10 @@ from shoal.steps import Keep
 Floats: TypeAlias = npt.NDArray[np.float64]
 NAME = "linkage: dependent columns"
 QUESTION = "Somebody knows the quasi-identifiers of a person and works out published columns from them: is the record found?"
-READ = 50_000
-"""Rows of the original in which dependences are looked for."""
+MOST_COMPARED = 10_000
+"""Pairs of a quasi-identifier and a published column that are compared, at most."""
+READ, MOST_CELLS = 50_000, 20_000_000
+"""Rows of the original in which dependences are looked for, and their cells, at most."""
 MOST_SUMMED, COMPARED, NEARLY = 40, 2_000, 0.98
 """Columns of numbers that are added and multiplied, rows in which they are, and the share of rows in which it must come out."""
 FEW, MOSTLY = 64, 0.8
@@ -49,10 +51,10 @@ def dependent_columns(prepared: Prepared, decision: Decision, stage: Path) -> li
     kept = [n for n in (*policy.sensitive, *policy.insensitive) if all(isinstance(s, Keep) for s in decision.plan.for_column(n))]
     if not kept or not prepared.quasi or k < 2:
         return []
-    if len(kept) * len(prepared.quasi) > MOST_PAIRS or decision.released.n_records > MOST_PAIRED:
+    if len(kept) * len(prepared.quasi) > MOST_COMPARED or decision.released.n_records > MOST_PAIRED:
         return [AttackResult.not_run(NAME, "there are too many columns or records to compare them", QUESTION)]
     names = [*prepared.quasi, *kept]
-    some = pa.Table.from_arrays(prepared.table.first_rows(names, READ), names=names)
+    some = pa.Table.from_arrays(prepared.table.first_rows(names, min(READ, MOST_CELLS // len(names))), names=names)
     found = list(dependences(some, prepared.quasi, kept, {n: prepared.schema[n].kind for n in names}))
     if not found:
         return []
