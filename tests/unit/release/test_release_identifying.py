@@ -196,3 +196,46 @@ def test_a_single_cell_that_names_somebody_by_its_form_is_enough(cell):
     made = table("z", [*(["fine", "better", "worse"] * (N // 3))[:-1], cell])
     with pytest.raises(RoleError, match="some of its values are or hold"):
         check_identifying(shoal.open(made), shoal.Policy.of(asked("z")))
+
+
+ONE_CELL = {
+    "an account in a sentence": "please pay GB82 WEST 1234 5698 7654 32 by Monday",
+    "an account": "de89370400440532013000",
+    "an account with words behind it": "NL91ABNA0417164300 of the mother",
+    "a card": "4111111111111111",
+    "a card in groups": "card 4111 1111 1111 1111 was used",
+    "an American Express card": "3782-822463-10005",
+    "a number in full width": "２１９-０９-１２３４",
+    "a number with hyphens that do not break": "219\u201109\u20111234",
+    "a number with signs that nobody sees": "219-\u200b09-\u200b1234",
+    "an address": "write to jo@example.org",
+}
+NO_CELL = {
+    "an account with a wrong check digit": "please pay GB83 WEST 1234 5698 7654 32 by Monday",
+    "an account that is too short": "DE8937040044053201300",
+    "an account that is too long": "DE893704004405320130001",
+    "a card with a wrong check digit": "4111111111111112",
+    "a card that is too long": "41111111111111110",
+    "a decimal number": "0.4111111111111111",
+    "another number that ends like a card": "1001 0000 0000 0008",
+}
+
+
+@pytest.mark.parametrize("name", [*ONE_CELL, *NO_CELL])
+def test_one_cell_of_many_is_enough(name):
+    cell = {**ONE_CELL, **NO_CELL}[name]
+    values = np.array([f"answer {'abcdefgh'[i % 8]}" for i in range(400)], dtype=object)
+    values[[7, 11]] = cell, "see https://example.org/a"  # a web address before or behind hides nothing
+    rows = pa.table({"age": [i % 5 for i in range(400)], "status": values})
+    if name in NO_CELL:
+        assert shoal.anonymize(rows, asked("status")).k >= 5
+        return
+    with pytest.raises(RoleError, match="some of its values are or hold"):
+        shoal.anonymize(rows, asked("status"))
+
+
+def test_one_card_among_small_whole_numbers_is_enough():
+    values = [i % 5 for i in range(400)]
+    rows = {"age": [i % 5 for i in range(400)], "score": [4111111111111111, *values[1:]]}
+    with pytest.raises(RoleError, match="payment card numbers"):
+        shoal.anonymize(pa.table(rows), asked("score"))

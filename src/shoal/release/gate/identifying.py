@@ -10,17 +10,19 @@ it.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shoal.errors import DataError, RoleError
-from shoal.find import ColumnFacts, find_column
+from shoal.find import ColumnFacts, checksums, find_column
 from shoal.find.identifiers import NAMED_PLACES, PLACED, exact_degrees, long_numbers, places_share, position_pairs, rounded
 from shoal.find.name_words import opaque
 from shoal.find.safe_harbor import column_names
-from shoal.find.safe_harbor.spellings import certain_in, spread
+from shoal.find.safe_harbor.spellings import CERTAIN, spread
+from shoal.kernels.text import Pattern
 from shoal.model.roles import Role
 from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.gate.safe_harbor import Refused, refused_as_sensitive
@@ -32,8 +34,22 @@ if TYPE_CHECKING:
 NUMBERS = ("integer", "float", "decimal")
 LOOKED_AT = ("text", "binary", "other", *NUMBERS)
 """Kinds of column that can hold names, codes, free text or exact positions."""
-ONE_IS_ENOUGH = (6, 7, 10)
-"""Classes of which a single cell names somebody by its form: e-mail, social security and bank account numbers."""
+ONE_IS_ENOUGH = tuple(form for form in CERTAIN if form.item in (6, 7))
+"""Forms of which a single cell names somebody: e-mail addresses and social security numbers; accounts and cards besides."""
+_LENGTHS = """NO15 BE16 DK18 FI18 FO18 GL18 NL18 SD18 MK19 SI19 AT20 BA20 EE20 KZ20 LT20 LU20 XK20 CH21 HR21 LI21 LV21 BG22
+BH22 CR22 DE22 GB22 GE22 IE22 ME22 RS22 VA22 AE23 GI23 IL23 IQ23 TL23 AD24 CZ24 ES24 MD24 PK24 RO24 SA24 SE24
+SK24 TN24 VG24 LY25 PT25 ST25 IS26 TR26 FR27 GR27 IT27 MC27 MR27 SM27 AL28 AZ28 BY28 CY28 DO28 GT28 HU28 LB28
+PL28 SV28 BR29 EG29 PS29 QA29 UA29 JO30 KW30 MU30 MT31 SC31 LC32"""
+_ACCOUNT = Pattern(
+    r"(?<![A-Z0-9])(?:"
+    + "|".join(rf"{c[:2]}\d{{2}}(?:[ .-]?[A-Z0-9]){{{int(c[2:]) - 4}}}" for c in _LENGTHS.split())
+    + ")(?![A-Z0-9])"
+)
+"""International bank account numbers: a country, the length that it uses (SWIFT registry), groups or none."""
+_CARD = Pattern(r"(?<![\d.])(?:(?:[45]\d{3}|2[2-7]\d{2}|6011|65\d{2})(?:[ -]?\d{4}){3}|3[47]\d{2}[ -]?\d{6}[ -]?\d{5})(?!\d)")
+_SIGNS = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-") | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff")
+)
 
 
 def check_identifying(table: Table, policy: Policy, *, judged: Sequence[str] = (), columns: ColumnReader | None = None) -> None:
@@ -110,12 +126,10 @@ def identifying(facts: ColumnFacts) -> str:
     numbers of people, or are named like an identifier.
     """
     number = facts.kind in NUMBERS
+    if facts.kind in ("text", "integer") and (what := _in_one_cell(facts)):
+        return f"some of its values are or hold {what}"
     if not facts.values or (facts.numbers is not None and column_names.says(facts.name, "amount")):
         return ""
-    if facts.kind == "text":
-        seen = certain_in(spread(facts.values))
-        if seen is not None and seen[0].item in ONE_IS_ENOUGH:
-            return f"some of its values are or hold {seen[0].what}"
     if facts.kind in ("float", "decimal") and facts.whole:
         facts = replace(facts, kind="integer", values=[v.partition(".")[0] for v in facts.values])
     if facts.kind in ("float", "decimal"):
@@ -131,6 +145,23 @@ def identifying(facts: ColumnFacts) -> str:
         return "it numbers the rows"
     if number and long_numbers(facts):
         return "its values are long numbers of one length, like numbers of people"
+    return ""
+
+
+def _in_one_cell(facts: ColumnFacts) -> str:
+    """The identifiers of which one cell is enough, if a cell has or holds one; whole numbers can only be those of cards."""
+    for value in spread(facts.values):
+        text = unicodedata.normalize("NFKC", value).translate(_SIGNS)
+        if not any(c.isdigit() or c == "@" for c in text):
+            continue
+        if any(checksums.luhn(re.sub(r"[ -]", "", card)) for card in _CARD.findall(text)):
+            return "payment card numbers"
+        if facts.kind == "text":
+            if any(checksums.iban(re.sub(r"[ .-]", "", account)) for account in _ACCOUNT.findall(text.upper())):
+                return "bank account numbers"
+            for form in ONE_IS_ENOUGH:
+                if form.found(text):
+                    return form.what
     return ""
 
 
