@@ -38,6 +38,13 @@ TOTALS, _STATISTICS, _UNITS, MISSING_WORDS = (
 )
 _SUBTOTALS = tuple(_WORDS["subtotals"])
 VARIABLES = frozenset(_WORDS["variables"])
+
+
+def _one_of(section: str) -> str:
+    """A pattern of the words of a section; ``_`` is a blank."""
+    return "|".join(re.escape(word.replace("_", " ")) for word in _WORDS[section])
+
+
 _TOTAL = re.compile(
     r"(grand|sub|overall|all|column)?[ -]?totals?( (général|general|geral|generale))?"
     r"( ?\(?(of|n ?=|rows|records|for)?[ \d,.]*\)?)?"
@@ -51,11 +58,7 @@ YEAR = re.compile(r"(19|20)\d\d")
 VALUE = re.compile(r"-?\d+([.,]\d+)?([eE][+-]\d+)?|\d{4}-\d\d-\d\d")
 _RULE = re.compile(r"([-=_─═+|])\1{2,}[-=_─═+|]*")
 _NOTE = re.compile(
-    r"[*†‡©]|(source|notes?|nb|n\.b\.|footnotes?|legend|key|remarks?|comments?|disclaimer|copyright|prepared by|generated|"
-    r"exported|created|downloaded|printed|last updated?|end of|quelle|anmerkung|hinweis|stand|fußnote|bron|noot|fuente|nota|"
-    r"fonte|remarque|источник|примечание|注|出典|出所|資料|资料|来源|备注|주)\b|\(?n ?= ?\d|\(\d+ rows?\)|"
-    r"\(?[a-z]\) |\(?\d\) |[¹²³⁴⁵⁶⁷⁸⁹]",
-    re.IGNORECASE,
+    rf"[*†‡©]|({_one_of('notes')})\b|\(?n ?= ?\d|\(\d+ rows?\)|\(?[a-z]\) |\(?\d\) |[¹²³⁴⁵⁶⁷⁸⁹]", re.IGNORECASE
 )
 LONGEST_CODE = 3
 """Latin letters of a code at most."""
@@ -718,11 +721,7 @@ def says_nothing(names: Sequence[Any]) -> bool:
     return bare > 0.6 * len(names) or numbered_only(names)
 
 
-_NUMBERED = re.compile(
-    r"(column|spalte|colonne|columna|coluna|colonna|kolom|kolumna?|stolpec|stĺpec|sloupec|oszlop|sütun|столбец|列|欄|열|field|"
-    r"unnamed:) ?\d+",
-    re.IGNORECASE,
-)
+_NUMBERED = re.compile(rf"({_one_of('columns')}) ?\d+", re.IGNORECASE)
 
 
 def numbered_only(names: Sequence[Any]) -> bool:
