@@ -57,9 +57,7 @@ _AMOUNT = re.compile(r"[-+(]?[ \u00a0\u202f\d.,']*\d[ \u00a0\u202f\d.,']*(e[-+]?
 YEAR = re.compile(r"(19|20)\d\d")
 VALUE = re.compile(r"-?\d+([.,]\d+)?([eE][+-]\d+)?|\d{4}-\d\d-\d\d")
 _RULE = re.compile(r"([-=_─═+|])\1{2,}[-=_─═+|]*")
-_NOTE = re.compile(
-    rf"[*†‡©]|({_one_of('notes')})\b|\(?n ?= ?\d|\(\d+ rows?\)|\(?[a-z]\) |\(?\d\) |[¹²³⁴⁵⁶⁷⁸⁹]", re.IGNORECASE
-)
+_NOTE = re.compile(rf"[*†‡©]|({_one_of('notes')})\b|\(?n ?= ?\d|\(\d+ rows?\)|\(?[a-z]\) |\(?\d\) |[¹²³⁴⁵⁶⁷⁸⁹]", re.IGNORECASE)
 LONGEST_CODE = 3
 """Latin letters of a code at most."""
 MOST_ABOVE = 60
