@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable
 
 SMALLEST = 1e-9
@@ -51,6 +52,24 @@ def at_most(share: float) -> str:
     """
     text = as_percent(share)
     return text if text.startswith("under") else f"at most {text}"
+
+
+_KEPT = "\n\t\u200c\u200d"
+"""Control characters that texts need: ends of lines, tabs, and the joiners of Persian, Indic scripts and emoji."""
+
+
+def inert(value: object) -> object:
+    """A text of a page without control characters: no escape sequence, no change of direction, nothing invisible.
+
+    >>> inert("age\\x1b[2J"), inert("\\u202efdp.exe"), inert(5)
+    ('age�[2J', '�fdp.exe', 5)
+    """
+    if not isinstance(value, str) or value.isprintable():
+        return value
+    hostile = {c for c in value if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in _KEPT}
+    for c in hostile:
+        value = value.replace(c, "\N{REPLACEMENT CHARACTER}")  # of Markup, too, this is Markup
+    return value
 
 
 Progress = Callable[[float, str], None]

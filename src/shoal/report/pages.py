@@ -1,7 +1,7 @@
 """Pages from templates: the only place where Shoal makes HTML.
 
-Keeps    every text is escaped; an unknown name is an error, not an empty place; no script, nothing loaded from elsewhere;
-         the same input gives the same bytes
+Keeps    every text is escaped and without control characters; an unknown name is an error, not an empty place; no script,
+         nothing loaded from elsewhere; the same input gives the same bytes
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from shoal.model.display import inert
+
 
 @cache
 def environment() -> Environment:
@@ -27,6 +29,7 @@ def environment() -> Environment:
     return Environment(
         loader=PackageLoader("shoal.report", "templates"),
         autoescape=True,
+        finalize=inert,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -10,6 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from shoal.model.display import inert
 from shoal.report import pages
 from shoal.report.numbers import percent
 from shoal.report.pages import stylesheet
@@ -23,7 +24,9 @@ SCRIPTS = ("studio.js", "exposed.js", "exposed.css")
 def environment() -> Environment:
     """The templates, escaping everything; an unknown name is an error, not an empty place."""
     loader = PackageLoader("shoal.studio", "templates")
-    templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    templates = Environment(
+        loader=loader, autoescape=True, finalize=inert, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     templates.filters |= {name: getattr(words, name) for name in ("plain", "ago", "size", "several", "place")}
     templates.filters["percent"] = percent
     templates.globals |= {"draw": draw, "version": version()}

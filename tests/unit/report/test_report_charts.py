@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import shoal
 from shoal.errors import OutputError, UsageError
 from shoal.protector.care.reports import drawn
 from shoal.report.charts import Chart, Line, class_sizes, curve, fish, frontier, heat_map, save, staircase, svg, timeline
@@ -20,8 +21,10 @@ from shoal.report.charts.drawing import Scale, nice, powers, steps
 from shoal.report.charts.sizes import bins, share_out
 from shoal.report.numbers import percent, short_percent
 from shoal.report.pages import LOOKS, colours
+from shoal.studio.pages import environment as studio_environment
 
-EVIL = '<script>"x"&</script>'
+EVIL = '<script>"x"&</script>\x1b[2J\u202e\u200b\x9b'
+HOSTILE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 SRC = Path(__file__).resolve().parents[3] / "src" / "shoal"
 
 
@@ -41,6 +44,7 @@ def charts() -> list[Chart]:
 def test_every_chart_is_well_formed_named_escaped_and_inside_its_frame(chart: Chart) -> None:
     text = str(svg(chart))
     assert "<script" not in text
+    assert not HOSTILE.search(text)
     root = ET.fromstring(text)
     assert [child.tag.split("}")[1] for child in root][:2] == ["title", "desc"]
     assert root[1].text
@@ -188,3 +192,16 @@ def test_on_a_phone_no_words_stand_across_the_steps_of_a_staircase() -> None:
         assert float(words.get("y", "0")) >= lowest + 12, "below the names"
         assert float(words.get("x", "999")) <= chart.width
         assert float(words.get("x", "0")) >= 9 * len(words.text or "") * 0.7, "its beginning is not cut"
+
+
+def test_names_of_columns_drive_no_page() -> None:
+    names = ["age\x1b[2J", "se\u202ex", "fa\u200cr"]
+    measured = shoal.measure({n: ["a", "b"] * 9 for n in names}, quasi=names)
+    for text in (measured._repr_html_(), shoal.inspect({n: ["a", "b"] * 9 for n in names})._repr_html_(), studio_part(names[0])):
+        assert not HOSTILE.search(text)
+        assert "age\N{REPLACEMENT CHARACTER}[2J" in text
+    assert names[2] in measured._repr_html_()  # letters of Persian are joined or not: that is no trick
+
+
+def studio_part(name: str) -> str:
+    return str(studio_environment().from_string("{{ name }}").render(name=name))
