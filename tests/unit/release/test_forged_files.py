@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 
 import openpyxl
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyreadstat
 import pytest
 from openpyxl.comments import Comment
 
 import shoal
 from release_forging import forge
+from shoal.errors import VerificationError
 
 PEOPLE = {"age": [30, 30, 30, 40, 40, 40] * 4, "sex": ["f", "m"] * 12, "ill": ["flu", "cold", "hiv"] * 8}
 
@@ -68,7 +71,6 @@ def cells_as_text(sheet):
 
 
 def title(file):
-    pyreadstat = pytest.importorskip("pyreadstat")
     pyreadstat.write_sav(pyreadstat.read_sav(file)[0], str(file), file_label="Ann's")
 
 
@@ -92,3 +94,55 @@ def test_a_file_that_says_more_than_its_cells_is_refused(form, change, tmp_path)
     change(next(p for p in folder.iterdir() if p.stem == "data"))
     forge(folder, lambda made: None)
     assert not shoal.verify(folder).ok
+
+
+CODES = {"sex": ["m", "w"] * 60, "pay": [float(i // 2 % 3) for i in range(120)]}
+PAY = {0.0: "low", 1.0: "middle", 2.0: "high"}
+NEXT_TO_ONE = {0.0: "low", 1.0: "LOW ", 2.0: "ｌｏｗ"}
+
+
+READERS = {"sav": pyreadstat.read_sav, "dta": pyreadstat.read_dta}
+
+
+def statistics_file(path, labels, values=CODES):
+    write = {".sav": pyreadstat.write_sav, ".dta": pyreadstat.write_dta}[path.suffix]
+    write(pd.DataFrame(values), str(path), variable_value_labels={"pay": labels})
+    return path
+
+
+@pytest.mark.parametrize("form", ["spss", "stata", "csv", "parquet"])
+@pytest.mark.parametrize(("labels", "values"), [(PAY, 3), ({**PAY, 1.0: "Low"}, 2), (NEXT_TO_ONE, 1), ({0.0: "low"}, 3)])
+def test_codes_with_one_label_are_one_value(labels, values, form, tmp_path):
+    source = statistics_file(tmp_path / "in.sav", labels)
+    asked = {"quasi": ["sex"], "sensitive": ["pay"], "format": form}
+    folder = shoal.anonymize(source, **asked, require={"k": 5, "diversity": {"pay": {"p_sensitive": values}}}).write(
+        tmp_path / "out"
+    )
+    assert shoal.verify(folder).ok
+    if values < 3:
+        with pytest.raises(VerificationError, match=f"at least {values + 1} different values"):
+            shoal.anonymize(source, **asked, require={"k": 5, "diversity": {"pay": {"distinct": values + 1}}}).write(
+                tmp_path / "no"
+            )
+
+
+@pytest.mark.parametrize(("form", "ending"), [("spss", "sav"), ("stata", "dta")])
+def test_labels_that_a_forger_made_alike_are_noticed(form, ending, tmp_path):
+    policy = {"roles": {"quasi": ["sex"], "sensitive": ["pay"]}, "require": {"k": 5, "diversity": {"pay": {"distinct": 3}}}}
+    source = statistics_file(tmp_path / f"in.{ending}", PAY)
+    folder = shoal.anonymize(source, policy, format=form).write(tmp_path / "out")
+    for labels, stays in ((PAY, True), (NEXT_TO_ONE, False)):
+        file = folder / f"data.{ending}"
+        statistics_file(file, labels, READERS[ending](str(file))[0])
+        forge(folder, lambda made: None)
+        assert shoal.verify(folder).ok is stays
+
+
+def test_a_codebook_that_a_forger_made_alike_is_noticed(tmp_path):
+    policy = {"roles": {"quasi": ["sex"], "sensitive": ["pay"]}, "require": {"k": 5, "diversity": {"pay": {"distinct": 3}}}}
+    folder = shoal.anonymize(statistics_file(tmp_path / "in.sav", PAY), policy).write(tmp_path / "out")
+    book = folder / "codebook.json"
+    for text in ("middle", "low"):
+        book.write_text(book.read_text(encoding="utf-8").replace("middle", text), encoding="utf-8")
+        forge(folder, lambda made: None)
+        assert shoal.verify(folder).ok is (text == "middle")

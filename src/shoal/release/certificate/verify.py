@@ -135,6 +135,7 @@ def facts_of(place: Path, certificate: Certificate) -> Facts:
         trees=trees.read(place / trees.NAME),
         orders=trees.read_orders(place / trees.NAME),
         as_spelled=certificate.format == FORMAT_1,
+        labels={name: entry.get("values", {}) for name, entry in codebook.read(place).items()},
     )
 
 

@@ -116,14 +116,14 @@ def published(source: Any, names: Sequence[str], known: FileColumns | None = Non
     return Published({name: _facts(name, _label_values(counted[name], labels.get(name, {}))) for name in names}, source)
 
 
-def _label_values(counted: Counter[str | None], labels: Mapping[float, str]) -> Counter[str | None]:
+def _label_values(counted: Counter[str | None], labels: Mapping[Any, str]) -> Counter[str | None]:
     """Values as a reader sees them: by their labels, where a statistics file has some."""
     if not labels:
         return counted
     out: Counter[str | None] = Counter()
     for text, n in counted.items():
         number = float(text) if text is not None and _NUMBER.fullmatch(text) else None
-        out[labels.get(number, text) if number is not None else text] += n
+        out[labels.get(text if number is None else number, text)] += n
     return out
 
 

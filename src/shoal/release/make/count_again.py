@@ -116,6 +116,7 @@ def _count(prepared: Prepared, decision: Decision, data: Path, unit: str | None)
         recursive=recursive_levels(requirements),
         trees=trees_of(prepared),
         orders=prepared.orders,
+        labels={c: prepared.schema[c].labels for c in prepared.policy.sensitive},
     )
     findings = tuple(judge(requirements, facts, {**decision.given, **estimates(requirements, facts, prepared.drawn)}))
     if not all(f.met for f in findings) and facts.classes != decision.released.n_classes:

@@ -253,14 +253,13 @@ def parquet_records(path: Path) -> int:
     return records
 
 
-def value_labels(path: Path) -> dict[str, dict[float, str]]:
+def value_labels(path: Path) -> dict[str, dict[Any, str]]:
     """Labels of codes, by column: what a reader of SPSS or Stata sees in their place; empty for other files."""
     if path.suffix not in (".sav", ".dta"):
         return {}
-    stored = _stats_file(path)[1].variable_value_labels
     return {
-        str(column): {float(code): str(label) for code, label in labels.items() if isinstance(code, int | float)}
-        for column, labels in stored.items()
+        str(column): {float(code) if isinstance(code, int) else code: str(label) for code, label in labels.items()}
+        for column, labels in _stats_file(path)[1].variable_value_labels.items()
     }
 
 

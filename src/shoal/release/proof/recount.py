@@ -28,7 +28,7 @@ from shoal.errors import EmptyTableError
 from shoal.model.compare import TOLERANCE
 from shoal.release.proof import read
 from shoal.release.proof.facts import Classes, Facts, Inside, as_number, value_order
-from shoal.release.proof.formats import text_array
+from shoal.release.proof.formats import text_array, value_labels
 from shoal.release.proof.trees import Tree
 
 Codes = npt.NDArray[np.int64]
@@ -49,12 +49,14 @@ def recount(
     trees: Mapping[str, Tree] | None = None,
     orders: Mapping[str, Sequence[str]] | None = None,
     as_spelled: bool = False,
+    labels: Mapping[str, Mapping[Any, str]] | None = None,
 ) -> Facts:
     """Count a written file again: CSV, Parquet, Arrow, Excel, SPSS or Stata.
 
     With a ``unit``, the person column where the file still has one, classes count people. By sensitive column: ``recursive`` has
     the levels l to be counted, ``trees`` the tree of the hierarchical distance, ``orders`` the values from low to high. Sensitive
-    values that differ in their spelling only are one value for diversity (:func:`read_alike`), unless ``as_spelled``.
+    values that differ in their spelling only are one value for diversity (:func:`read_alike`), unless ``as_spelled``. Codes with
+    one label, in the file of a statistics package or by ``labels``, are one value, too.
 
     >>> import tempfile, pathlib
     >>> f = pathlib.Path(tempfile.mkdtemp()) / "t.csv"
@@ -66,7 +68,8 @@ def recount(
     wanted = [*quasi, *sensitive, *([unit] if unit else [])]
     levels = {c: tuple(sorted(set((recursive or {}).get(c, ())))) for c in sensitive}
     rows = read.batches(Path(path), wanted)
-    return facts_of_batches(rows, len(quasi), sensitive, unit is not None, levels, trees or {}, orders or {}, as_spelled)
+    seen = {} if as_spelled or not sensitive else {**(labels or {}), **value_labels(Path(path))}
+    return facts_of_batches(rows, len(quasi), sensitive, unit is not None, levels, trees or {}, orders or {}, as_spelled, seen)
 
 
 class _Column:
@@ -241,6 +244,7 @@ def facts_of_batches(
     trees: Mapping[str, Tree],
     orders: Mapping[str, Sequence[str]],
     as_spelled: bool = False,
+    labels: Mapping[str, Mapping[Any, str]] | None = None,
 ) -> Facts:
     """Facts of a file from its batches."""
     encoders = [_Column() for _ in range(n_quasi + len(sensitive) + has_unit)]
@@ -259,7 +263,8 @@ def facts_of_batches(
     if not len(classes.counts):
         raise EmptyTableError("the written file has no records, so no anonymity number is defined.")
     columns = encoders[n_quasi:]
-    alike = inside if as_spelled else [_as_one(groups, n_quasi, e) for groups, e in zip(inside, columns, strict=False)]
+    named = [{_code(value): text for value, text in (labels or {}).get(c, {}).items()} for c in sensitive]
+    alike = inside if as_spelled else [_as_one(g, n_quasi, e, n) for g, e, n in zip(inside, columns, named, strict=False)]
     if has_unit:
         inside, alike = [_each_once(groups) for groups in inside], [_each_once(groups) for groups in alike]
     members, smallest, linked = _people(people, n_quasi) if has_unit else (classes.counts, None, None)
@@ -331,10 +336,17 @@ def read_alike(values: Sequence[Any]) -> list[Any]:
     return [None if text is None else Decimal(text) for text in texts]
 
 
-def _as_one(groups: _Groups, n_quasi: int, column: _Column) -> _Groups:
-    """The same groups with the values that are read alike as one."""
+def _code(value: Any) -> Any:
+    """A code as labels name it: numbers by size, in any spelling."""
+    number = as_number(str(value))
+    return value if number is None else Decimal(number)
+
+
+def _as_one(groups: _Groups, n_quasi: int, column: _Column, labels: Mapping[Any, str]) -> _Groups:
+    """The same groups with the values that are read alike, by their labels where they have some, as one."""
     first: dict[Any, int] = {}
-    code = np.array([first.setdefault(v, c) for c, v in enumerate(read_alike(list(column.code)))], dtype=np.int64)
+    shown = [labels.get(_code(value), value) for value in column.code] if labels else list(column.code)
+    code = np.array([first.setdefault(v, c) for c, v in enumerate(read_alike(shown))], dtype=np.int64)
     if len(first) == len(code):
         return groups
     keys = [*groups.keys[:n_quasi], code[groups.keys[n_quasi]], *groups.keys[n_quasi + 1 :]]
