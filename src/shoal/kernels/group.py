@@ -96,11 +96,11 @@ def group_sizes(codes: Sequence[npt.NDArray[np.integer]], widths: Sequence[int] 
     if len(codes) > SEVERAL and len(some := group_sizes(codes[:SEVERAL])) == len(codes[0]):
         return some  # every row is a class of its own already
     widths = widths or [int(c.max(initial=0)) + 1 for c in codes]
-    space, direct = prod(widths), max(DIRECT_FACTOR * len(codes[0]), SMALL)
-    if space >= LARGEST_KEY or (space > direct and len(codes[0]) > SMALL):
+    space = prod(widths)
+    if space >= LARGEST_KEY:
         return np.bincount(group_codes(codes).ids)
     key = _mixed_radix(codes, widths, space)
-    if space <= direct:
+    if space <= max(len(key), SMALL):  # beyond that sorting touches less memory
         sizes = np.bincount(key)
         return sizes if empty else sizes[sizes > 0]
     key.sort()

@@ -155,7 +155,7 @@ def people_at(groups: Groups, thresholds: Sequence[int] = THRESHOLDS) -> dict[in
     """
     once = each_once(groups)
     members = members_of(once)
-    return {int(t): int(members[once.sizes <= t].sum()) for t in thresholds}
+    return {int(t): int(members @ (once.sizes <= t)) for t in thresholds}
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def distance_from_uniform(counts: ClassCounts) -> dict[str, float | int | None]:
     """
     if not counts.columns or not len(counts.codes):
         return {"cells": None, "kappa": None}
-    cells = math.prod(len(set(c.tolist()) if len(c) <= FEW else np.unique(c)) for c in counts.codes)
+    cells = math.prod(len(set(c.tolist())) if len(c) <= FEW else int(np.count_nonzero(np.bincount(c + 1))) for c in counts.codes)
     return {"cells": cells, "kappa": max(0.0, math.log(cells) - joint_entropy(counts) * math.log(2))}
 
 

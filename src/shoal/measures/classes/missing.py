@@ -175,9 +175,10 @@ def _largest(ids: IntArray, members: IntArray, n: int) -> IntArray:
 
 def _patterns(counts: ClassCounts) -> list[IntArray]:
     """Rows of each pattern of missing columns."""
-    flags = [(c == MISSING).astype(np.int32) for c in counts.codes]
-    grouping = group_codes(flags, n_rows=counts.n_classes)
-    order = np.argsort(grouping.ids, kind="stable")
+    flags = [c == MISSING for c in counts.codes]
+    grouping = group_codes([f.astype(np.int32) for f in flags if f.any()], n_rows=counts.n_classes)
+    ids = grouping.ids.astype(np.int16) if grouping.n < 2**15 else grouping.ids  # two bytes are sorted by radix
+    order = np.argsort(ids, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(grouping.ids[order])) + 1)
 
 

@@ -27,12 +27,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import UsageError
-from shoal.kernels.count import count_keys
 from shoal.kernels.group import DIRECT_FACTOR, SMALL, group_codes, group_sizes, pack, sum_by
-from shoal.measures.classes.anonymity import each_once, k_anonymity, unique_members
+from shoal.measures.classes.anonymity import each_once, unique_members
 from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
-from shoal.model.counts.classes import LARGEST_KEY, ClassCounts, CodeArray, IntArray
+from shoal.measures.subsets.set_sizes import SetSizes, sizes_of_sets
+from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray
 
 LARGEST = 3
 """Columns that somebody is taken to know: colleagues and neighbours know a few."""
@@ -223,7 +223,7 @@ Recount = Callable[[Sequence[str]], ClassCounts]
 
 
 @metric("distinction", reads="classes", low=0, high=1, safer="lower", merging="never higher", doubling="free")
-def distinction(counts: ClassCounts) -> float:
+def distinction(counts: ClassCounts | SetSizes) -> float:
     """Distinct combinations over members.
 
     >>> distinction(ClassCounts((2, 1, 1)))
@@ -233,7 +233,7 @@ def distinction(counts: ClassCounts) -> float:
 
 
 @metric("separation", reads="classes", low=0, high=1, safer="lower", merging="never higher", doubling="free")
-def separation(counts: ClassCounts) -> float:
+def separation(counts: ClassCounts | SetSizes) -> float:
     """Share of pairs told apart.
 
     >>> round(separation(ClassCounts((2, 1, 1))), 6)
@@ -242,7 +242,7 @@ def separation(counts: ClassCounts) -> float:
     sizes, n = counts.sizes, float(counts.n_members)
     if n < 2:
         return 1.0
-    alike = (sizes.astype(np.float64) * (sizes - 1)).sum()
+    alike = (sizes.astype(np.float64) * (sizes - 1)).sum()  # not as a product of vectors: threads of BLAS would spin beside it
     return float(1.0 - alike / (n * (n - 1.0)))
 
 
@@ -283,27 +283,24 @@ def all_subsets(counts: ClassCounts, *, up_to: int = 3, recount: Recount | None 
             raise UsageError(
                 "people are in several classes, so subsets cannot be added up.", hint="Measure the table, not its counts."
             )
-        return [_describe(s, recount(s)) for s in sets]
-    return list(_from_base(counts, sets))
+        return list(_by_sets(counts, sets, recount))
+    return _from_base(counts, sets)
 
 
-def _from_base(counts: ClassCounts, sets: Sequence[tuple[str, ...]]) -> Iterator[Subset]:
+def _from_base(counts: ClassCounts, sets: Sequence[tuple[str, ...]]) -> list[Subset]:
     codes = {name: counts.codes[counts.column(name)] for name in dict.fromkeys(n for s in sets for n in s)}
-    by_member = counts.n_members <= EXPANDED * counts.n_classes  # sooner than sizes are added up
-    if by_member and counts.n_members > counts.n_classes:
-        codes = {name: np.repeat(own, counts.sizes) for name, own in codes.items()}
-    sizes = None if by_member else counts.sizes
+    if counts.n_members <= EXPANDED * counts.n_classes:  # sooner than sizes are added up
+        codes = {name: np.repeat(own + 1, counts.sizes) for name, own in codes.items()}
+        described = {one.columns: _describe(one) for one in sizes_of_sets(codes, sets)}
+        return [described[names] for names in sets]
     cards = {name: int(own.max(initial=-1)) + 1 for name, own in codes.items()}
-    for names in sets:
-        yield _describe(names, ClassCounts(_add_sizes([codes[n] for n in names], [cards[n] for n in names], sizes)))
+    return [_describe(SetSizes(s, _add_sizes([codes[n] for n in s], [cards[n] for n in s], counts.sizes))) for s in sets]
 
 
-def _add_sizes(codes: Sequence[CodeArray], cards: Sequence[int], sizes: IntArray | None) -> IntArray:
-    """The sizes of the classes over some columns, in any order: of single members, or added up from sizes."""
-    if sizes is None and prod(card + 1 for card in cards) < LARGEST_KEY:
-        return count_keys(*pack(codes, cards))[1]
+def _add_sizes(codes: Sequence[CodeArray], cards: Sequence[int], sizes: IntArray) -> IntArray:
+    """The sizes of the classes over some columns, in any order, added up from those over all."""
     keys = _keys(codes, cards)
-    sums = np.bincount(keys) if sizes is None else sum_by(keys, sizes, int(keys.max(initial=-1)) + 1)
+    sums = sum_by(keys, sizes, int(keys.max(initial=-1)) + 1)
     return sums[sums > 0]
 
 
@@ -321,9 +318,9 @@ def coarser_classes(counts: ClassCounts, columns: Sequence[str]) -> ClassCounts:
     return ClassCounts(sum_by(grouping.ids, counts.sizes, grouping.n))
 
 
-def _describe(names: tuple[str, ...], counts: ClassCounts) -> Subset:
-    k, unique = k_anonymity(counts), unique_members(counts)
-    return Subset(names, counts.n_classes, k, unique, distinction(counts), separation(counts))
+def _describe(one: SetSizes, unique: int | None = None) -> Subset:
+    alone = one.unique if unique is None else unique
+    return Subset(one.columns, one.n_classes, one.k, alone, distinction(one), separation(one))
 
 
 def subset_count(counts: ClassCounts, columns: Sequence[str], *, recount: Recount | None = None) -> Subset:
@@ -333,8 +330,9 @@ def subset_count(counts: ClassCounts, columns: Sequence[str], *, recount: Recoun
 
 def _by_sets(counts: ClassCounts, sets: Sequence[tuple[str, ...]], recount: Recount | None) -> Iterator[Subset]:
     if not adds_up(counts) and recount is not None:
-        return (_describe(names, recount(names)) for names in sets)
-    return _from_base(counts, sets)
+        counted = ((names, recount(names)) for names in sets)
+        return (_describe(SetSizes(names, c.sizes), unique_members(c)) for names, c in counted)
+    return iter(_from_base(counts, sets))
 
 
 def worst_subsets(subsets: Sequence[Subset], n: int = 3) -> list[Subset]:
