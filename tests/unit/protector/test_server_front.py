@@ -20,7 +20,7 @@ import typer
 import yaml
 
 from protector_support import House
-from shoal.errors import UsageError
+from shoal.errors import AccessError, DataError, OutputError, RequirementError, ShoalError, TamperError, UsageError
 from shoal.protector import keys
 from shoal.protector.crypto.master_keys import KeyRefusedError
 from shoal.server.common import Limiter, Limits
@@ -318,6 +318,181 @@ def test_beyond_this_machine_nothing_is_served_without_tls(monkeypatch: pytest.M
     assert served_at == []
 
 
+def client_of(app: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from starlette.testclient import TestClient
+
+        return TestClient(app, base_url="http://localhost")
+
+
+def asked_of(hosts: tuple[str, ...] = ("localhost", "[::1]"), **headers: str) -> Any:
+    """The answer of an application for ``hosts`` to a request with these headers."""
+    from shoal.server.common import new_app
+
+    app = new_app("test", hosts=hosts)
+
+    @app.get("/here")
+    def here() -> dict[str, str]:
+        return {"fine": "yes"}
+
+    @app.get("/number/{n}")
+    def number(n: int) -> int:
+        return n
+
+    path = headers.pop("path", "/here")
+    return client_of(app).get(path, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LocalHost:8000", 200),
+        ("[::1]", 200),
+        ("[::1]:8000", 200),
+        ("localhost.evil.example", 400),
+        ("evil.example:8000", 400),
+        ("", 400),
+    ],
+)
+def test_only_known_host_names_are_served(host: str, status: int) -> None:
+    """A page of another name that points here (DNS rebinding) reads nothing."""
+    answer = asked_of(host=host)
+    assert answer.status_code == status
+    if status == 200:
+        for name in ("x-content-type-options", "x-frame-options", "referrer-policy", "content-security-policy", "cache-control"):
+            assert name in answer.headers
+    else:
+        assert answer.json()["error"] == "WrongHost"
+
+
+def test_two_host_names_are_none() -> None:
+    from shoal.server.common import Guard
+
+    async def inner(scope: Any, receive: Any, send: Any) -> None:
+        raise AssertionError("not let through")
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "headers": [(b"host", b"localhost"), (b"host", b"localhost")]}
+    asyncio.run(Guard(inner, ["localhost"])(scope, None, send))
+    assert sent[0]["status"] == 400
+
+
+def test_headers_that_an_answer_sets_itself_are_kept() -> None:
+    from shoal.server.common import with_headers
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    start = {"type": "http.response.start", "status": 200, "headers": [(b"cache-control", b"max-age=60")]}
+    asyncio.run(with_headers(send, [(b"cache-control", b"no-store"), (b"x", b"y")])(start))
+    assert sent[0]["headers"] == [(b"cache-control", b"max-age=60"), (b"x", b"y")]
+
+
+def test_what_does_not_fit_is_refused_without_its_values() -> None:
+    answer = asked_of(path="/number/secret")
+    assert answer.status_code == 422
+    assert answer.json()["message"] == "the request does not fit: path.n: int_parsing"
+    assert "secret" not in answer.text
+    assert asked_of(path="/nothing").json()["message"] == "there is nothing at this address."
+
+
+def an_error(kind: type[ShoalError], **marks: Any) -> ShoalError:
+    error = kind("it is so.")
+    for name, value in marks.items():
+        setattr(error, name, value)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (an_error(AccessError, reason="token"), 401),
+        (an_error(AccessError, reason="unknown"), 404),
+        (an_error(AccessError, reason="role"), 403),
+        (an_error(AccessError), 403),
+        (an_error(UsageError), 400),
+        (an_error(UsageError, reason="unknown"), 404),
+        (an_error(DataError), 400),
+        (an_error(TamperError), 409),
+        (an_error(RequirementError), 400),
+        (an_error(OutputError), 500),
+        (an_error(TamperError, status=423), 423),
+    ],
+)
+def test_each_error_has_its_status(error: ShoalError, status: int) -> None:
+    from shoal.server.common import new_app, status_of
+
+    assert status_of(error) == status
+    app = new_app("test")
+
+    @app.get("/")
+    def fail() -> None:
+        raise error
+
+    answer = client_of(app).get("/")
+    assert answer.status_code == status
+    assert answer.json() == {"error": type(error).__name__, "message": "it is so.", "hint": error.hint}
+    assert ("www-authenticate" in answer.headers) == (status == 401)
+
+
+def test_a_limiter_fills_with_its_rate_up_to_its_burst(monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.server import common
+
+    now = [0.0]
+    monkeypatch.setattr(common.time, "monotonic", lambda: now[0])
+    limiter = Limiter(2.0, 3)
+    assert [limiter.allow("a") for _ in range(4)] == [True, True, True, False]
+    now[0] = 0.5
+    assert [limiter.allow("a") for _ in range(2)] == [True, False], "two a second: one after half a second"
+    now[0] = 1000.0
+    assert [limiter.allow("a") for _ in range(4)] == [True, True, True, False], "never more than the burst"
+    now[0] = 1000.25
+    assert not limiter.allow("a")
+    assert not limiter.allow("a"), "a refused call does not fill it"
+    assert limiter.allow("b"), "another address has its own"
+
+
+def test_a_limiter_forgets_the_oldest_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.server import common
+
+    monkeypatch.setattr(common.time, "monotonic", lambda: 0.0)
+    limiter = Limiter(1.0, 1)
+    for i in range(10_000):
+        limiter.allow(f"a{i}")
+    assert not limiter.allow("a1"), "ten thousand are remembered"
+    limiter.allow("new")
+    assert limiter.allow("a0"), "the oldest is not"
+    assert not limiter.allow("a1")
+    assert not limiter.allow("new")
+
+
+@pytest.mark.parametrize(
+    ("address", "here"),
+    [
+        ("", True),
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("10.0.0.1", False),
+        ("fe80::1", False),
+        ("name", False),
+    ],
+)
+def test_only_this_machine_is_here(address: str, here: bool) -> None:
+    """Other machines of a private network are not."""
+    from shoal.server.common import is_here
+
+    assert is_here(address) == here
+
+
 def test_ended_tokens_read_nothing(sqlite_house: House) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -353,7 +528,7 @@ def test_tokens_end_by_default_and_are_renewed(sqlite_house: House) -> None:
 def test_the_key_leaves_the_environment_and_no_memory_is_dumped() -> None:
     code = """
 import os, resource
-from shoal.errors import UsageError
+from shoal.errors import AccessError, DataError, OutputError, RequirementError, ShoalError, TamperError, UsageError
 from shoal.protector import keys
 from shoal.server.common import harden_process
 keys.from_env("SHOAL_VAULT_KEY", forget=True)
