@@ -142,7 +142,8 @@ def test_where_only_aggregates_are_read_a_column_without_a_role_is_not_looked_at
     """Its values are not read to decide about it: it stays undecided whatever it holds."""
     data = table(visit_cost=[12.5, 17.25] * 5)
     with duckdb.connect(tmp_path / "file.db") as place:
-        place.execute("CREATE TABLE people AS SELECT * FROM data")
+        place.register("given", data)
+        place.execute("CREATE TABLE people AS SELECT * FROM given")
     name = f"duckdb://{tmp_path / 'file.db'}::people"
     with shoal.open(name) as whole:
         assert failed(whole) == []
