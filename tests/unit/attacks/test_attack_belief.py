@@ -179,3 +179,44 @@ def test_an_absent_value_and_a_gain_beyond_its_logarithm_fall_short_of_any_limit
     assert short(group, value, weight, 2, whole, Certified.of([DeltaDisclosure("s", 1000)])).tolist() == [True, False]
     assert short(group, value, weight, 2, whole, Certified.of([EnhancedBeta("s", 1000)])).tolist() == [True, True]  # 0.7 > ln 2
     assert short(group, value, weight, 2, whole, Certified.of([BasicBeta("s", 1000)])).tolist() == [False, False]
+
+
+def test_only_requirements_on_shares_are_certified_of_them():
+    from shoal.model.requirement import DistinctDiversity
+
+    assert not Certified.of([DistinctDiversity("s", 2)])
+    both = Certified.of([DistinctDiversity("s", 2), TCloseness("s", 0.5), TCloseness("s", 0.5)])
+    assert both.requirements == (TCloseness("s", 0.5),)
+
+
+def missed(asked, weights, whole, *, fitted=0.0, levels=()):
+    """Whether a group whose value i has the weight ``weights[i]`` misses a requirement; the first value is the missing one."""
+    value = np.arange(len(weights)) - 1
+    certified = Certified((asked,), None, levels)
+    group, weight = np.zeros(len(weights), np.int64), np.array(weights, dtype=float)
+    return bool(short(group, value, weight, 1, np.array(whole, dtype=float), certified, fitted=fitted)[0])
+
+
+def test_weights_that_were_fitted_may_be_a_little_beyond_their_limit():
+    nearly = [0.0, 0.5001, 0.4999]  # as diverse as 2 values but for 4e-8
+    assert missed(EntropyDiversity("s", 2.0), nearly, [0, 1, 1])
+    assert not missed(EntropyDiversity("s", 2.0), nearly, [0, 1, 1], fitted=1e-6)
+    assert not missed(EntropyDiversity("s", 2.0), [0, 1, 1], [0, 1, 1])
+
+
+def test_the_limit_of_closeness_itself_is_met():
+    assert not missed(TCloseness("s", 0.5), [0, 1, 0], [0, 1, 1])
+    assert missed(TCloseness("s", 0.49), [0, 1, 0], [0, 1, 1])
+
+
+def test_recursive_diversity_of_one_value_asks_nothing():
+    assert not missed(RecursiveDiversity("s", 0.5, 1), [0, 1, 0], [0, 1, 1])
+    assert missed(RecursiveDiversity("s", 0.5, 2), [0, 1, 0], [0, 1, 1])
+
+
+def test_values_of_one_branch_are_near_each_other():
+    """Two branches of two values; the table has one of each of the first branch, and the group one of them only."""
+    branches = (np.array([2, 0, 0, 1, 1]),)
+    for distance, far in (("equal", 0.5), ("hierarchical", 0.25)):
+        for t, beyond in ((far - 0.01, True), (far, False)):
+            assert missed(TCloseness("s", t, distance), [0, 1, 0, 0, 0], [0, 1, 1, 0, 0], levels=branches) == beyond

@@ -16,7 +16,7 @@ from shoal.attacks._common import sizes_in, wilson
 from shoal.attacks.composition import intersection, joined_records
 from shoal.attacks.downcoding import Recoded, _several, downcoding, joint_sizes
 from shoal.attacks.homogeneity import background, homogeneity, skewness
-from shoal.attacks.linkage import linkage
+from shoal.attacks.linkage import closest_classes, linkage
 from shoal.attacks.minimality import minimality
 from shoal.errors import UsageError
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
@@ -50,7 +50,7 @@ def test_homogeneity_by_hand():
     assert found.rate == pytest.approx(6 / 8)
     assert found.verdict == "warning"
     assert "4 records" in found.sentence
-    assert homogeneity(TOY, "disease", distinct=2).verdict == "broken"
+    assert [homogeneity(TOY, "disease", distinct=claimed).verdict for claimed in (1, 2)] == ["warning", "broken"]
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,21 @@ def test_background_equals_trying_every_set_of_excluded_values(people, excluded)
     assert background(table, "disease", excluded=excluded).rate == pytest.approx(certain / len(people))
 
 
+def test_the_best_guess_after_the_most_frequent_others_are_ruled_out():
+    five = counts([("a",)] * 9, ["zip"], ["flu"] * 5 + ["hiv"] * 3 + ["cold"])
+    assert "chance 83%" in background(five, "disease").worst, "flu, if it is not HIV: 5 of 6"
+    assert "chance 56%" in background(five, "disease", excluded=0).worst
+
+
 def test_skewness_by_hand():
     found = skewness(TOY, "disease", t=0.2)
     assert found.verdict == "broken"  # class b: all flu, flu is 6 of 8 in the whole: distance 1/4
     assert skewness(TOY, "disease", t=0.25).verdict == "holds"
+    thrice = counts([("a",)] * 2 + [("b",)] * 4, ["zip"], ["flu", "flu", *["cold", "gout"] * 2])
+    assert skewness(thrice, "disease").verdict == "holds", "three times as frequent is not more than three times"
+    above = skewness(thrice, "disease", lift=2.9)
+    assert (above.verdict, above.rate) == ("warning", pytest.approx(2 / 6)), "people of such classes, not classes"
+    assert [skewness(TOY, "disease", t=t).verdict for t in (0.0, None)] == ["broken", "holds"]
 
 
 def test_linkage_by_hand():
@@ -98,6 +109,60 @@ def test_linkage_by_hand():
     assert known.verdict == "holds"
     assert whole.rate == pytest.approx((5 * (1 / 5) + 10 * (1 / 40)) / 15)
     assert linkage(released, external, k=6)[0].verdict == "broken"
+    assert known.worst == "smallest matched class: 5 records"
+    assert whole.worst == "2 of 2 classes occur in the external table"
+
+
+def test_a_whole_table_that_is_named_at_one_in_k_holds():
+    """Four people in a class of four each: one in four is named, all told."""
+    four = counts([("a",)] * 4 + [("b",)] * 4, ["zip"])
+    assert [linkage(four, four, k=k)[1].verdict for k in (4, 5)] == ["holds", "broken"]
+    assert linkage(four, counts([("a",)] * 4, ["zip"]), k=5)[1].rate == pytest.approx(1 / 8), "half of it is not named at all"
+    assert [r.verdict for r in linkage(four, counts([("c",)], ["zip"]), k=5)] == ["not run", "not run"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.integers(1, 5)),
+        min_size=1,
+        max_size=6,
+        unique_by=lambda c: c[:2],
+    ),
+    st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["x", "y", "z", None])), min_size=1, max_size=6, unique=True),
+)
+def test_the_closest_class_agrees_on_the_rarest_values(ours, theirs):
+    """By definition: what agrees counts log((n + 1) / f), a missing value nothing; without agreement no class is closest."""
+
+    def classes(rows, sizes):
+        words = [sorted({r[j] for r in rows} - {None}) for j in range(2)]
+        codes = [[-1 if r[j] is None else words[j].index(r[j]) for r in rows] for j in range(2)]
+        return ClassCounts(sizes, ["zip", "sex"], codes, [pa.array(w, pa.string()) for w in words])
+
+    n, sizes = sum(size for *_, size in ours), [size for *_, size in ours]
+
+    def worth(mine, other):
+        seen = [sum(size for *row, size in ours if row[j] == mine[j]) for j in range(2)]
+        return sum(np.log((n + 1) / seen[j]) for j in range(2) if mine[j] == other[j] is not None)
+
+    found = closest_classes(classes(ours, sizes), classes(theirs, [1] * len(theirs)), rng=np.random.default_rng(1))
+    for other, best in zip(theirs, found.tolist(), strict=True):
+        scores = [worth(mine, other) for mine in ours]
+        assert best == -1 if max(scores) == 0 else scores[best] == pytest.approx(max(scores))
+
+
+def test_a_missing_value_is_alike_nothing_and_ties_are_drawn():
+    one = ClassCounts([3, 3, 3], ["zip"], [[0, 1, -1]], [pa.array(["a", "b"])])
+    assert closest_classes(one, ClassCounts([1], ["zip"], [[-1]], [pa.array(["a"])]), rng=np.random.default_rng(0)).tolist() == [
+        -1
+    ]
+    two = ClassCounts([3, 3], ["zip", "sex"], [[0, 0], [0, 1]], [pa.array(["a"]), pa.array(["f", "m"])])
+    other = ClassCounts([1], ["zip", "sex"], [[0], [0]], [pa.array(["a"]), pa.array(["x"])])
+    assert {int(closest_classes(two, other, rng=np.random.default_rng(seed))[0]) for seed in range(20)} == {0, 1}
+
+
+def test_everybody_agrees_on_the_only_value_and_that_still_counts():
+    all_alike = ClassCounts([3], ["zip"], [[0]], [pa.array(["a"])])
+    assert closest_classes(all_alike, all_alike, rng=np.random.default_rng(0)).tolist() == [0]
 
 
 @given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=30), st.lists(st.sampled_from("cdef"), min_size=1, max_size=30))
@@ -202,6 +267,72 @@ def test_minimality_finds_a_class_whose_split_betrays_it():
     gain = float(found.worst.split(";")[0].split()[-1])
     assert found.worst.endswith("1 of 1 classes that a finer plan would split were examined")
     assert gain == pytest.approx(0.2, abs=0.04)
+
+
+SPLIT = ["hiv", "hiv", "flu", "cold", "hiv", "mumps", "flu", "cold", "mumps", "gout"]
+ONE_CLASS, BY_AGE = (np.zeros(2, np.int32),), (np.array([0, 1], np.int32),)
+
+
+def refusal(base, published=ONE_CLASS, finer=BY_AGE, *, distinct=2, kept=None, columns=("age",), bound=0.05):
+    made = Recoded(base, published, finer) if kept is None else Recoded(base, published, finer, kept=np.array(kept))
+    return minimality(made, "disease", columns, distinct=distinct, rng=np.random.default_rng(3), draws=3000, bound=bound)
+
+
+def ages(*sizes):
+    return [(f"{i}",) for i, size in enumerate(sizes) for _ in range(size)]
+
+
+def test_one_value_is_no_claim_that_a_plan_could_miss():
+    assert refusal(counts(ages(2, 8), ["age"], SPLIT), distinct=1).sentence.startswith("Only class sizes decided")
+
+
+def test_a_finer_plan_that_cannot_fail_tells_nothing():
+    """Three people of two of each value are never alike, whoever they are."""
+    found = refusal(counts(ages(3, 3), ["age"], [*"xxyyzz"]), bound=0.0)
+    assert (found.rate, found.verdict) == (0.0, "holds")
+    assert found.worst.startswith("largest gain in certainty: 0.00; 1 of 1")
+
+
+def test_people_who_are_suppressed_are_in_no_class():
+    """With and without suppressed people, beside others or apart, the same class is examined with the same result."""
+    plain = refusal(counts(ages(2, 8), ["age"], SPLIT))
+    more = counts(ages(2, 8, 3), ["age"], [*SPLIT, "gout", "gout", "gout"])
+    zero = np.zeros(3, np.int32)
+    for finer in ([0, 1, 1], [0, 1, 2]):
+        found = refusal(more, (zero,), (np.array(finer, np.int32),), kept=[True, True, False])
+        assert (found.verdict, found.worst) == (plain.verdict, plain.worst)
+
+
+def test_single_people_and_classes_that_stay_whole_are_not_examined():
+    alone = refusal(counts(ages(1, 1), ["age"], ["hiv", "flu"]))
+    assert alone.sentence.startswith("No published class is split"), "one person has one value in any plan"
+    two = counts(ages(2, 8, 4), ["age"], [*SPLIT, *"uvwx"])
+    part = refusal(two, (np.array([0, 0, 1], np.int32),), (np.array([0, 1, 2], np.int32),))
+    assert part.worst.endswith("1 of 1 classes that a finer plan would split were examined")
+
+
+def test_classes_of_too_few_values_or_too_many_people_are_counted_but_not_examined(monkeypatch):
+    few = refusal(counts(ages(2, 2), ["age"], ["flu"] * 4))
+    assert (few.low, few.high, few.verdict) == (0.0, 1.0, "holds")
+    assert few.sentence.startswith("None was examined")
+    assert few.worst.startswith("0 of 1 classes")
+    for most, examined in ((10, 1), (9, 0)):
+        monkeypatch.setattr("shoal.attacks.minimality.MOST_MEMBERS", most)
+        assert f"{examined} of 1 classes" in refusal(counts(ages(2, 8), ["age"], SPLIT)).worst
+
+
+def test_a_value_that_becomes_less_likely_is_no_gain():
+    """Of a pair that is alike, the value that only one person has is ruled out; no other becomes much likelier."""
+    found = refusal(counts(ages(2, 7), ["age"], [*"abbccddee"]))
+    assert found.verdict == "holds"
+    assert float(found.worst.split(";")[0].split()[-1]) < 0.05
+
+
+def test_one_column_at_a_time_is_made_finer():
+    people = counts([("0", "f"), ("0", "m"), ("1", "f"), ("1", "m")], ["age", "sex"], ["hiv", "hiv", "flu", "flu"])
+    zero, age, sex = (np.array(codes, np.int32) for codes in ([0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]))
+    found = refusal(people, (zero, zero), (age, sex), columns=("age", "sex"))
+    assert found.worst.endswith("2 of 2 classes that a finer plan would split were examined")
 
 
 def test_run_all_lists_what_was_not_run_and_puts_the_worst_first():
