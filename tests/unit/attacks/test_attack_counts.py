@@ -84,6 +84,14 @@ def test_background_equals_trying_every_set_of_excluded_values(people, excluded)
     assert background(table, "disease", excluded=excluded).rate == pytest.approx(certain / len(people))
 
 
+def test_who_is_counted_is_named():
+    """People who are in several classes are counted once per class, and the sentence says so."""
+    alike = SensitiveCounts.from_dense("disease", [[3], [2]])
+    for n_people, noun in ((5, "5 people lie"), (4, "5 people (once per class) lie")):
+        made = ClassCounts([3, 2], unit="id", n_people=n_people, sensitive={"disease": alike})
+        assert noun in homogeneity(made, "disease").sentence
+
+
 def test_the_best_guess_after_the_most_frequent_others_are_ruled_out():
     five = counts([("a",)] * 9, ["zip"], ["flu"] * 5 + ["hiv"] * 3 + ["cold"])
     assert "chance 83%" in background(five, "disease").worst, "flu, if it is not HIV: 5 of 6"

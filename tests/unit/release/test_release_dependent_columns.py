@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import shoal
 from shoal.errors import VerificationError
+from shoal.find.dependencies import LEAST_ROWS
+from shoal.release.make import dependent_columns
 
 RNG = np.random.default_rng(5)
 AGE, REST, SEX = RNG.integers(18, 90, 400), RNG.integers(1, 50, 400) * 7, RNG.choice(["f", "m"], 400)
@@ -123,9 +128,168 @@ def test_groups_of_exactly_k_are_large_enough(k, stops):
 
 @pytest.mark.parametrize(("most", "verdict"), [(2, []), (1, ["not run"])])
 def test_too_many_pairs_are_said_not_to_be_compared(most, verdict, monkeypatch, tmp_path):
-    import shoal.release.make.dependent_columns as dependent_columns
-
     monkeypatch.setattr(dependent_columns, "MOST_COMPARED", most)
     made = anonymized({"rest": REST.tolist()}, insensitive=["rest"], allow={"identifying": {"rest": "drawn at random"}})
     made.write(tmp_path / "out")
     assert [a.verdict for a in made.certificate.attacks if a.name == NAME] == verdict
+
+
+# --- what counts as following, at the limits ------------------------------------------------------------------------------------
+
+ROWS = 100
+KNOWN = np.arange(ROWS) % 10 + 20.0  # ten values, each ten times
+
+
+def told(extra, *, known=KNOWN, rows=ROWS):
+    """The dependences of the columns ``extra`` beside the quasi-identifier "x", in so many rows."""
+    columns = {"x": known, **extra}
+    table = pa.table({n: np.asarray(v)[:rows] for n, v in columns.items()})
+    kinds = {n: table.schema.field(n).type for n in columns}
+    names = {n: "text" if pa.types.is_string(kind) else "float" for n, kind in kinds.items()}
+    return list(dependent_columns.dependences(table, ["x"], list(extra), names))
+
+
+def test_fifty_rows_say_something_and_fewer_do_not():
+    twin = {"v": 3 * KNOWN + 1}
+    assert told(twin, rows=LEAST_ROWS) == [("x", ("v",), True)]
+    assert told(twin, rows=LEAST_ROWS - 1) == []
+
+
+def test_both_directions_are_named():
+    coarser = {"v": [f"band {int(x) // 4}" for x in KNOWN]}
+    finer = {"v": [f"{int(x)}-{i % 7}" for i, x in enumerate(KNOWN)]}
+    assert told(coarser) == [("x", ("v",), True)]
+    assert told(finer) == [("x", ("v",), False)]
+
+
+REST2 = np.random.default_rng(8).integers(1, 60, ROWS) * 7.0
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda x, r: x + r,
+        lambda x, r: x - r,
+        lambda x, r: r - x,
+        lambda x, r: x + r + 1000,  # up to a constant
+        lambda x, r: x * r,
+        lambda x, r: x / r,
+        lambda x, r: r / x,
+        lambda x, r: 2.5 * x * r,  # up to a factor
+        lambda x, r: x * r**2,
+        lambda x, r: x / r**2,
+        lambda x, r: r / x**2,
+        lambda x, r: x**2 / r,
+        lambda x, r: np.sqrt(x / r),
+        lambda x, r: np.sqrt(x * r),  # the surface of a body, by height and weight (Mosteller 1987)
+    ],
+)
+def test_what_two_columns_give_together_is_known(of):
+    """Either alone says little; both give the quasi-identifier back by one operation."""
+    assert ("x", ("v", "w"), False) in told({"v": of(KNOWN, REST2), "w": REST2})
+
+
+def test_numbers_without_a_relation_give_nothing():
+    rng = np.random.default_rng(9)
+    assert told({"v": rng.integers(1, 60, ROWS) * 7.0, "w": REST2}) == []
+
+
+@pytest.mark.parametrize(("frequent", "others", "follows"), [(2, 0, True), (3, 0, False), (0, 1, True), (0, 2, False)])
+def test_a_sum_or_product_must_come_out_in_98_of_100_rows(frequent, others, follows):
+    """Of all rows, and of those besides the most frequent value: here 50 each."""
+    known = np.concatenate([np.full(50, 7.0), 10.0 + np.arange(50) % 25])
+
+    def wrong(values):
+        out = np.array(values)
+        out[:frequent], out[ROWS - others :] = 1e6, 1e-3  # the largest number is nearest to the one, the smallest to the other
+        return out
+
+    assert dependent_columns._comes_out(known, wrong(known + 5)) is follows
+    assert dependent_columns._comes_out(known, wrong(5 - known)) is follows
+    assert dependent_columns._in_proportion(known, wrong(3 * known)) is follows
+
+
+def test_who_always_names_the_most_frequent_value_knows_nothing():
+    """99 of 100 rows come out, but only one of the two that are not the most frequent."""
+    known = np.full(ROWS, 7.0)
+    known[-2:] = 8.0, 9.0
+    guess = known.copy()
+    guess[-1] = 7.0
+    assert not dependent_columns._comes_out(known, guess)
+    assert dependent_columns._comes_out(known, known)
+    assert not dependent_columns._in_proportion(known, guess)
+    assert dependent_columns._in_proportion(known, known)
+
+
+def test_two_values_or_few_rows_say_too_little():
+    two = np.arange(ROWS) % 2 + 1.0
+    three = np.arange(ROWS) % 3 + 1.0
+    for rule in (dependent_columns._comes_out, dependent_columns._in_proportion):
+        assert not rule(two, two)
+        assert rule(three, three)
+        short = np.where(np.arange(ROWS) < LEAST_ROWS, three, np.nan)
+        assert rule(short[:LEAST_ROWS], three[:LEAST_ROWS])
+        assert not rule(short[: LEAST_ROWS - 1], three[: LEAST_ROWS - 1])
+    assert dependent_columns._comes_out(short, three), "half of the rows have the number"
+    assert not dependent_columns._in_proportion(short, three), "a proportion must hold nearly everywhere"
+    assert not dependent_columns._in_proportion(-three, -three), "of positive numbers only"
+
+
+def test_a_guess_gives_a_number_if_it_is_nearest_or_much_nearer_than_they_are_spread():
+    values = np.array([10.0, 20.0, 30.0])
+    true = np.array([20.0, 20.0, 20.0, 20.0, 20.0])
+    guess = np.array([20.0, 15.1, 24.9, 14.9, 25.1])
+    assert dependent_columns._gives(true, guess, values).tolist() == [True, True, True, False, False]
+    assert dependent_columns._gives(true, guess, values[:1]).tolist() == [False] * 5, "one value is no news"
+    many = np.arange(0, 1000.0, 0.01)  # median 500: 2.5 by it, 5 % of the deviation are 14
+    assert dependent_columns._gives(np.array([500.0, 500.0]), np.array([502.4, 502.6]), many).tolist() == [True, False]
+
+
+def test_most_of_what_is_there_is_hit_or_too_little_is_there():
+    there = np.zeros((4, 64), dtype=bool)
+    hit = np.zeros((4, 64), dtype=bool)
+    there[0, :10], there[1, :20], there[2, :20], there[3, :12] = True, True, True, True
+    hit[1, :16], hit[2, :15], hit[2, 40:] = True, True, True
+    assert LEAST_ROWS // 4 == 12
+    assert dependent_columns._mostly(hit, there).tolist() == [True, True, False, False]
+
+
+def test_the_median_is_the_lower_one_of_those_there():
+    rows = np.array([[3.0, np.nan, 1.0, 2.0], [4.0, 1.0, 2.0, 3.0], [np.nan, np.inf, np.nan, 5.0]])
+    assert dependent_columns._medians(rows).tolist() == [[2.0], [2.0], [5.0]]
+
+
+def test_numbers_are_those_of_numbers_and_days():
+    day = dt.date(1970, 1, 11)
+    for values, expected in (
+        (pa.array([1, None, 3]), [1.0, np.nan, 3.0]),
+        (pa.array([day, None]), [10.0, np.nan]),
+        (pa.array([dt.datetime(1970, 1, 11, 12), None]), [10.5, np.nan]),
+        (pa.array([day, None], pa.date64()), [10.0, np.nan]),
+        (pa.array(["1", "2"]), [np.nan, np.nan]),
+        (pa.array([True, False]), [np.nan, np.nan]),
+        (pa.array([decimal.Decimal("1.50")]), [1.5]),
+    ):
+        np.testing.assert_array_equal(dependent_columns._numbers(values), expected)
+
+
+def attack(sizes, *, k=5, unit=None, verdict="broken"):
+    """The attack on groups of these sizes by a published column; with ``unit`` every person has two records in a group."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    group = np.repeat(group, 2) if unit else group
+    policy = SimpleNamespace(smallest_class=k, unit=unit)
+    prepared = SimpleNamespace(policy=policy, quasi=("age",), schema=SimpleNamespace(names=["age", "v"]))
+    mark = dependent_columns.true_name(prepared)
+    table = pa.table({"age": ["*"] * len(group), "v": group, f"{mark}id": np.arange(len(group)) // 2})
+    return dependent_columns._count(prepared, table, [("age", ("v",), True)], verdict)
+
+
+@pytest.mark.parametrize("unit", [None, "id"])
+def test_people_in_groups_of_fewer_than_k_are_counted(unit):
+    noun = "people" if unit else "records"
+    assert attack([5, 6], unit=unit) is None
+    found = attack([4, 6], unit=unit)
+    assert found.worst == f"4 of 10 {noun}"
+    assert f"the smallest group has 4 of 5 {noun}" in found.sentence
+    assert (found.verdict, found.claimed, found.rate) == ("broken", 1 / 5, 2 / 10)
+    assert attack([4, 6], unit=unit, verdict="warning").claimed is None
