@@ -220,3 +220,9 @@ def test_values_of_one_branch_are_near_each_other():
     for distance, far in (("equal", 0.5), ("hierarchical", 0.25)):
         for t, beyond in ((far - 0.01, True), (far, False)):
             assert missed(TCloseness("s", t, distance), [0, 1, 0, 0, 0], [0, 1, 1, 0, 0], levels=branches) == beyond
+
+
+def test_a_table_of_one_value_is_as_near_as_can_be():
+    ordered = Certified((TCloseness("s", 0.1, "ordered"),), np.array([0, 1]))
+    one = np.array([0])
+    assert short(one, one, np.array([3.0]), 1, np.array([0.0, 5.0]), ordered).tolist() == [False]
