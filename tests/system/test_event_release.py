@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -506,6 +506,61 @@ def test_a_further_column_that_tells_the_time_is_known_with_it(column: str) -> N
     verdicts = {a.name: a.verdict for a in shoal.anonymize(table, allowed).certificate.attacks}
     assert verdicts[f"further column: {column}"] == "warning"
     assert verdicts["further column: code"] == "holds"  # the places are exact: their codes add nothing
+
+
+def commuters(classes: int) -> dict[str, list[object]]:
+    """400 people with four trips each; the class of a person is in each record."""
+    rng, rows = np.random.default_rng(3), []
+    home, klass = rng.integers(0, 12, 400), rng.integers(0, classes, 400)
+    for p in range(400):
+        place = [home[p] if rng.random() < 0.5 else rng.integers(0, 12) for _ in range(4)]
+        rows += [(p, dt.datetime(2026, 3, 2 + d, 8), f"S{s:02d}", f"class {klass[p]}") for d, s in enumerate(place)]
+    return dict(zip(("card", "at", "station", "klass"), map(list, zip(*rows, strict=True)), strict=True))
+
+
+def by_the_column(table: dict[str, list[object]], file: Path) -> list[float]:
+    """The best chance for each person by two known records, with code of its own: each pseudonym stands at each point once."""
+    there: dict[tuple[str, str], Counter[str]] = {}
+    for r in written_rows(file):
+        there.setdefault((r["at"][:10], r["station"]), Counter())[r["klass"]] += 1
+    people: dict[object, list[tuple[tuple[str, object], object]]] = {}
+    for card, at, station, klass in zip(*table.values(), strict=True):
+        people.setdefault(card, []).append(((f"{at:%Y-%m-%d}", station), klass))
+    out = []
+    for records in people.values():
+        best, own = 0.0, str(records[0][1])
+        for (a, _), (b, _) in combinations(records, 2):
+            pairs = {v: there[a][v] * there[b][v] for v in there[a].keys() & there[b].keys()}
+            best = max(best, pairs[own] / sum(pairs.values()) / min(there[a][own], there[b][own]))
+        out.append(best)
+    return out
+
+
+@pytest.mark.parametrize("role", ["insensitive", "sensitive"])
+def test_a_column_of_people_that_joins_their_pseudonyms_stops_the_release(role: str, tmp_path: Path) -> None:
+    asked = {
+        "events": {"unit": "card", "time": "at", "place": "station", "time_widths": ["day"], "place_levels": ["exact"]},
+        "roles": {role: ["klass"]},
+        "require": ["known[2]>=5", *(["distinct[klass]>=2"] if role == "sensitive" else [])],
+        "allow": {"suppress": 0.6},
+    }
+    asked["events"]["renew"] = ["every record"]  # type: ignore[index]
+    with pytest.raises(VerificationError, match="further columns join: klass") as stopped:
+        shoal.anonymize(commuters(100), asked).write(tmp_path / "many")
+    assert "roles.direct" in stopped.value.hint
+    allowed = {**asked, "allow": {"suppress": 0.6, "identifying": {"klass": "nobody has the lists"}}}
+    for classes, verdict in ((100, "warning"), (4, "holds")):
+        table = commuters(classes)
+        release = shoal.anonymize(table, allowed if classes == 100 else asked)
+        release.write(tmp_path / f"of {classes}")
+        told = {a.name: a for a in release.certificate.attacks}["further columns join: klass"]
+        chances = by_the_column(table, tmp_path / f"of {classes}" / "data.csv")
+        assert told.verdict == verdict
+        assert told.rate == pytest.approx(np.mean(chances))
+        assert f"{sum(c > 0.2 + 1e-9 for c in chances)} are named" in told.sentence
+        assert shoal.verify(tmp_path / f"of {classes}").ok
+    never = {**asked, "events": {**asked["events"], "renew": ["never"], "time_widths": ["none"]}}  # type: ignore[dict-item]
+    assert not [a for a in shoal.anonymize(commuters(4), never).certificate.attacks if "join" in a.name]
 
 
 def test_coordinates_become_corners_of_squares(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,7 @@ from shoal.measures.events.unicity import trips_of
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.certificate.certificate import PLAN
 from shoal.model.certificate.events import EventCertificate, EventData, EventSteps
+from shoal.model.compare import at_most
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import InferredPlace, KnownRecords, NearRecords, Requirement, Unicity
@@ -128,6 +130,12 @@ def run_attacks(events: EventTable, solution: Solution, progress: Progress = sil
         else:
             out.append(_further(events, solution, point, name))
         tell(progress, 0.7, out[-1:])
+    if solution.shape.renew != NEVER and most > 1:
+        same = [n for n in (*events.policy.insensitive, *events.policy.sensitive) if _same_for_people(events, n)]
+        free = [n for n in same if n not in events.policy.identifying]
+        out += [
+            _joined(events, solution, point, codes, names, most) for names in ((free, same) if free != same else (same,)) if names
+        ]
     if solution.shape.renew not in (NEVER, EVERY) and events.places:
         progress(0.8, f"{ATTACKING}: relinking")
         again = _relinking(events, solution, rng)
@@ -394,6 +402,64 @@ def _further(events: EventTable, solution: Solution, point: IntArray, name: str)
         f"With '{name}' of one record known besides its point, {written(rate, 3)} of the published records are one person's only."
     )
     return AttackResult.exact(f"further column: {name}", "Does a further column tell more?", rate, None, name, verdict, sentence)
+
+
+SAME, MOST_POINTS = 0.95, 12
+"""Share of people with several records who have one value in a column about people; points of each that are tried."""
+
+
+def _span(events: EventTable, value: IntArray) -> tuple[IntArray, IntArray]:
+    """The smallest and the largest code of each person."""
+    low, high = np.full(events.n_people, value.max()), np.zeros(events.n_people, dtype=np.int64)
+    np.minimum.at(low, events.problem.person, value)
+    np.maximum.at(high, events.problem.person, value)
+    return low, high
+
+
+def _same_for_people(events: EventTable, name: str) -> bool:
+    """Whether a further column is the same in all records of a person, and not of everybody."""
+    low, high = _span(events, value := _beside(events, np.zeros(events.problem.n, dtype=np.int64), name))
+    several = np.bincount(events.problem.person, minlength=events.n_people) > 1
+    return bool(value.any() and several.any() and (low == high)[several].mean() >= SAME)
+
+
+def _joined(
+    events: EventTable, solution: Solution, point: IntArray, codes: IntArray, names: Sequence[str], most: int
+) -> AttackResult:
+    """Who is named by known records under several pseudonyms if these are joined by columns that are the same in all records of
+    a person. Every choice of a pseudonym for each known record, all with the same values, is as likely."""
+    person, value = events.problem.person, np.zeros(events.problem.n, dtype=np.int64)
+    for name in names:
+        value = _beside(events, value, name)
+    low, high = _span(events, value)
+    same = low == high
+    published, rng = _published(person, solution, point), np.random.default_rng([events.policy.seed, 45])
+    people = targets(events.n_people, rng, MOST_CHOSEN)
+    t, at = published.traces, dict[int, dict[int, int]]()
+    chances = np.zeros(len(people))
+    for i, (who, points) in enumerate(zip(people.tolist(), _trails(person, point, people), strict=True)):
+        here = [(p, t.visitor[t.first[p] : t.first[p + 1]]) for p in rng.permutation(codes[points]).tolist() if p >= 0]
+        here = [(p, traces) for p, traces in here[:MOST_POINTS] if same[who] and (published.owner[traces] == who).any()]
+        for p, traces in here:
+            if p not in at:
+                at[p] = dict(zip(*(x.tolist() for x in np.unique(low[published.owner[traces]], return_counts=True)), strict=True))
+        own = {p: int((published.owner[traces] == who).sum()) / at[p][int(low[who])] for p, traces in here}
+        for some in itertools.combinations(own, min(most, len(own))):
+            fits = {v: math.prod(at[p][v] for p in some) for v in at[some[0]] if all(v in at[p] for p in some)} if some else {}
+            sure = fits[int(low[who])] / sum(fits.values()) if some else 0.0
+            chances[i] = max(chances[i], sure * max((own[p] for p in some), default=0.0))
+    bound, found = most_chance(events.problem.asked, most), float(chances.max())
+    above = int((~np.array([at_most(float(c), bound) for c in chances])).sum())
+    allowed, listed = set(names) & set(events.policy.identifying), ", ".join(names)
+    verdict: Verdict = "holds" if not above else "warning" if allowed else "broken"
+    sentence = (
+        f"The same in all records of a person and able to join pseudonyms: {listed}. Of {len(people):,} people with {most} known "
+        f"records under any of these, {above:,} are named with a chance above {written(bound, 3)}, at most {written(found, 3)}."
+    )
+    question = "Do columns that are the same in all records of a person join pseudonyms?"
+    return AttackResult.exact(
+        f"further columns join: {listed}", question, float(chances.mean()), bound, listed, verdict, sentence
+    )
 
 
 def _relinking(events: EventTable, solution: Solution, rng: np.random.Generator) -> AttackResult | None:

@@ -247,7 +247,7 @@ def carry_out(
             f"an attack does better than the release would claim ({broken[0].name}): {broken[0].sentence} Nothing was released.",
             hint="Use coarser times or places, or renew pseudonyms."
             if not broken[0].name.startswith("further column")
-            else "Name the column under roles.direct; if nobody knows it: allow: {identifying: {column: why}}",
+            else "Name the column under roles.direct; if nobody knows or uses it: allow: {identifying: {column: why}}",
             attacks=tuple(broken),
         )
     source = _input_hash(decided, output, signer)
