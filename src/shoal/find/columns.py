@@ -38,6 +38,8 @@ LEAST_PRIVATE, PRIVATE_KNOWN = 3, 0.45
 """Such columns, and their share of those whose name tells something, from which it is too, however many names tell nothing."""
 LEAST_QUASI, QUASI_SHARE = 3, 0.6
 """Columns that others know, and their share of those whose name tells something, from which a table is a census of people."""
+LEAST_KNOWN, KNOWN_SHARE, MONEY_SHARE = 3, 0.3, 0.5
+"""Columns whose name tells something, and their share, from which the others are of the same kind; the share in tables about money."""
 CENSUS = 6
 """Columns that others know for each about health from which a table is a census: a few of both make a table of patients."""
 FOLLOWED, OUTCOME = (word_set("column_names", f"follow-up {what}") for what in ("time", "outcome"))
@@ -72,7 +74,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     well_named = "sex" in known and len(known) >= LEAST_QUASI
     dummies = _dummies(bare)
     single = [(topic, facts.name) for topic, facts in zip(topics, table, strict=True) if facts.name not in dummies]
-    private, about_people = _about([topic for topic, _ in single], [name for _, name in single])
+    private, about_people, understood = _about([topic for topic, _ in single], [name for _, name in single])
     batteries = Batteries.of(bare)
     marks = marks_beside(bare, [t.key if t else "" for t in topics])
     several = sum(f.whole and f.distinct == f.filled >= FEWEST_ROWS for f in bare) >= SEVERAL
@@ -106,6 +108,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
                 ),
                 batteries.plain_answers(facts) or batteries.same_labels(facts),
                 facts.name in marks,
+                understood,
                 batteries.score(facts.name),
             )
         )
@@ -132,15 +135,19 @@ def _dummies(table: Sequence[ColumnFacts]) -> dict[str, ColumnFacts]:
     return out
 
 
-def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, bool]:
-    """What a table is about, by the names of its columns but identifiers: health, money or conduct; who and what people are."""
+def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, bool, bool]:
+    """What a table is about, by the names of its columns: health, money or conduct; who and what people are; no secrets.
+
+    The last is so if enough names tell what they hold, and none says health or crime: then the others are hardly secrets either.
+    """
     subjects = [topic for topic in topics if topic is None or topic.role is not Role.DIRECT]
     known = [t for t in subjects if _is_known(t)]
     harm = sum(t is not None and (bool(t.about) or speaks_of_crime(n)) for t, n in zip(topics, names, strict=True))
     followed = {n.lower() for n in names}
+    crime = any(speaks_of_crime(n) for n in names)
     private = (
         bool(followed & FOLLOWED and followed & OUTCOME)
-        or any(speaks_of_crime(n) for n in names)
+        or crime
         or harm >= PRIVATE_SHARE * max(len(subjects), 1)
         or harm >= max(LEAST_PRIVATE, PRIVATE_KNOWN * len(known))
     )
@@ -150,7 +157,9 @@ def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, 
     quasi = sum(t.role is Role.QUASI for t in short)
     health = sum(t.about == "health" for t in short)
     census = quasi >= max(LEAST_QUASI, QUASI_SHARE * len(short), CENSUS * health)
-    return private, not private and census
+    keys = sum(t is not None and t.role is Role.DIRECT for t in topics)
+    least = max(LEAST_KNOWN, (MONEY_SHARE if private else KNOWN_SHARE) * len(topics))
+    return private, not private and census, not (crime or health) and len(short) + keys >= least
 
 
 def _is_known(topic: Topic | None) -> TypeGuard[Topic]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from shoal.find.finding import ColumnFacts, EvidenceKind, Scale, ScaleGuess
 from shoal.find.name_words import opaque, raw_words
 from shoal.find.orders import answers_of_opinion
+from shoal.find.people import names_somebody
 from shoal.find.questions import answer_texts, question
 from shoal.find.roles.by_cells import by_cells
 from shoal.find.roles.by_name import by_name, counted_inside, inside_a_group
@@ -29,7 +30,7 @@ from shoal.find.roles.keys import (
 )
 from shoal.find.topics import BY_KEY, expanded
 from shoal.find.vocabulary import word_set
-from shoal.find.whole_numbers import MOST_CODES, around_zero
+from shoal.find.whole_numbers import MOST_CODES, around_zero, dense
 from shoal.model.roles import Role
 
 
@@ -66,6 +67,9 @@ def _by_table(view: ColumnView) -> Decision | None:
         )
     if (opaque(facts.name) and facts.distinct == 2 and view.private and view.well_named) or in_unknown_script(facts):
         return None  # a yes or no that others hardly know, words that nobody can read: nothing shows what it is
+    if opaque(facts.name) and facts.kind == "text" and LEAST_OWN <= facts.filled == facts.distinct < FEWEST_ROWS:
+        why = "its name says nothing, and each of a few rows has its own text, as names and numbers of people are"
+        return Decision(Role.DIRECT, why, 0.4, "all_different", 18, Scale.ID)
     if opaque(facts.name) and (scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE) or facts.distinct <= FEWEST_CODES):
         return Decision(Role.QUASI, "its name says nothing and its values are codes, which others may know: look it up", 0.35)
     if facts.kind == "text" and facts.numbers is None and facts.distinct > FEW_VALUES:
@@ -75,6 +79,38 @@ def _by_table(view: ColumnView) -> Decision | None:
     if view.about_people:
         return Decision(Role.QUASI, "the table is about who and what people are, which others know: decide", 0.4)
     return None
+
+
+def _shared(view: ColumnView) -> Decision | None:
+    """A few values or counts that many rows share, in a table that is understood: others may know which one a person has.
+
+    Not so for questions, words that nobody can read, values that may name people, and numbers that may be theirs.
+    """
+    facts = view.facts
+    if not view.understood or view.topic is not None or facts.filled < max(FEWEST_ROWS, ROWS_EACH * facts.distinct):
+        return None
+    if (
+        (facts.distinct == 2 and view.private and view.well_named)
+        or question(facts.name)
+        or view.was_asked
+        or in_unknown_script(facts)
+    ):
+        return None
+    if short_codes(facts) if facts.numbers is None else not _counts(facts):
+        return None
+    if facts.numbers is None and any(map(names_somebody, facts.values)):
+        return None
+    why = "its values repeat in many rows, and the columns beside it are known: others may know which one a person has"
+    return Decision(Role.QUASI, why, 0.3)
+
+
+def _counts(facts: ColumnFacts) -> bool:
+    """Whether numbers are no one's: fractions, two of them, a short range of codes, or counts from 0 of which the high ones are rare."""
+    numbers = facts.numbers
+    assert numbers is not None
+    few = facts.distinct == 2 or (dense(facts) and facts.high <= MOST_CODES)
+    high = float(facts.counts[numbers > facts.high / 2].sum())
+    return few or not facts.whole or (facts.low == 0 and high <= FEW_HIGH * facts.filled)
 
 
 RULES: tuple[tuple[Callable[[ColumnView], Decision | None], EvidenceKind], ...] = (
@@ -89,10 +125,15 @@ RULES: tuple[tuple[Callable[[ColumnView], Decision | None], EvidenceKind], ...] 
     (by_value_topic, "values"),
     (by_shape, "shape"),
     (_by_table, "table"),
+    (_shared, "table"),
 )
 """Rules with the kind of evidence they look at. The first one that recognizes the column decides."""
 
 
+LEAST_OWN = 5
+"""Rows from which it is no accident that each has its own text."""
+ROWS_EACH, FEW_HIGH = 2, 0.25
+"""Rows per value from which values repeat, and the share of rows with high numbers up to which numbers count something."""
 FEWEST_CODES = 12
 """Different values up to which numbers without a name are codes, also those with fractions."""
 OWN_CODES = 0.5
@@ -118,7 +159,7 @@ def _by_count(view: ColumnView, decision: Decision) -> Decision:
     facts = view.facts
     if decision.role not in (Role.INSENSITIVE, Role.UNDECIDED) or facts.filled < FEWEST_ROWS:
         return decision
-    if decision.topic == "leisure" and facts.kind == "text" and facts.distinct > FEW_VALUES:
+    if decision.topic == "leisure" and facts.kind == "text" and facts.distinct > FEWEST_CODES:
         why = "it has many values, which single people out if others know them"
         return with_evidence(Decision(Role.QUASI, why, 0.4, decision.topic), "shape")
     if decision.role is Role.UNDECIDED and view.topic is None and repeated_numbers(facts):

@@ -48,6 +48,8 @@ class ColumnView:
     """Whether it is answered with yes and no, by ticking a list, or in the words of many others, in a table of questions."""
     marks: bool = False
     """Whether its numbers lie in the range of marks beside it."""
+    understood: bool = False
+    """Whether the names of most columns tell what they hold, and the table is not about health, money or conduct."""
     score: bool = False
     """Whether its name is a word for a statistic beside a code, or beside what several columns of answers begin with."""
 

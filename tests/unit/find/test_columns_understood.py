@@ -1,0 +1,93 @@
+"""Columns that no name or value explains, in a table whose other columns are known: what repeats in many rows may be known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from shoal.find import ColumnFacts
+from shoal.find.columns import find_columns
+from shoal.model.roles import Role
+
+BESIDE = ("surname", "town", "occupation", "hobby")
+"""Names that tell what the columns hold; none says health, money or crime."""
+
+
+def column(name: str, values: Sequence[object], each: int | Sequence[int] = 10) -> ColumnFacts:
+    counts = np.full(len(values), each) if isinstance(each, int) else np.array(each)
+    kind = "text" if isinstance(values[0], str) else "float" if isinstance(values[0], float) else "integer"
+    return ColumnFacts(name, kind, [str(v) for v in values], counts, int(counts.sum()))
+
+
+def role(unknown: ColumnFacts, *, known: Sequence[str] = BESIDE, others: int = 0) -> Role:
+    """The role of a column beside known ones, and beside others that nothing explains."""
+    beside = [column(name, ["Ee", "Oo", "Uu"], unknown.filled // 3 + 1) for name in known]
+    more = [column(f"zork{c}ness", ["p", "q"], unknown.filled // 2 + 1) for c in "abcdefghij"[:others]]
+    return find_columns([*beside, *more, unknown])[-1].role
+
+
+FLAG = column("gizmoness", [0, 1], 30)
+
+
+def test_a_value_that_many_rows_share_is_known_to_others_in_a_table_that_is_understood() -> None:
+    assert role(FLAG) is Role.QUASI
+    assert role(column("gizmoness", ["ax", "bo", "cu"])) is Role.QUASI
+
+
+@pytest.mark.parametrize(("known", "others", "expected"), [(3, 6, Role.QUASI), (3, 7, Role.UNDECIDED), (2, 0, Role.UNDECIDED)])
+def test_three_names_and_three_of_ten_must_tell_what_they_hold(known: int, others: int, expected: Role) -> None:
+    assert role(FLAG, known=("surname", "hobby", "created_at")[:known], others=others) is expected
+
+
+@pytest.mark.parametrize("secret", ["diagnosis", "arrest_date"])
+def test_beside_health_or_crime_nothing_is_taken_for_known(secret: str) -> None:
+    assert role(FLAG, known=("surname", "hobby", "created_at", secret)) is Role.UNDECIDED
+
+
+@pytest.mark.parametrize(("first", "expected"), [(2, Role.QUASI), (1, Role.UNDECIDED)])
+def test_values_repeat_with_two_rows_each(first: int, expected: Role) -> None:
+    values = [f"w{a}{b}e" for a in "aeiou" for b in "bcdfg"][:20]
+    assert role(column("gizmoness", values, [first, *([2] * 19)])) is expected
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["Anna Smith", "John Miller", "Mary Jones"],
+        ["K-17", "K-22", "K-40"],
+        ["\u13a0\u13b5", "\u13e3\u13b3", "\u13ac\u13b5"],
+        [101, 117, 140, 188],
+        list(range(1, 60)),
+    ],
+)
+def test_names_codes_and_numbers_that_may_be_those_of_people_are_asked_about(values: list[object]) -> None:
+    assert role(column("gizmoness", values)) is not Role.QUASI
+
+
+@pytest.mark.parametrize(("high", "expected"), [(100, Role.QUASI), (101, Role.UNDECIDED)])
+def test_counts_begin_at_zero_and_high_ones_are_rare(high: int, expected: Role) -> None:
+    """A quarter of the rows at most has a number of the upper half."""
+    low = [10] * 30
+    counts = [*low, *([3] * 29), high - 29 * 3]
+    assert role(column("gizmoness", list(range(60)), counts)) is expected
+
+
+@pytest.mark.parametrize(("largest", "expected"), [(25, Role.QUASI), (26, Role.UNDECIDED)])
+def test_a_short_range_of_codes_numbers_nobody(largest: int, expected: Role) -> None:
+    assert role(column("gizmoness", list(range(1, largest + 1)))) is expected
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(4, False), (5, True), (19, True)])
+def test_texts_of_their_own_in_a_few_rows_without_names_are_direct(rows: int, expected: bool) -> None:
+    values = [f"{a}{b}rot" for a in "bdfgk" for b in "aeio"][:rows]
+    (found,) = find_columns([column("column1", values, 1)])
+    assert (found.role is Role.DIRECT) is expected
+
+
+@pytest.mark.parametrize(("distinct", "expected"), [(12, Role.INSENSITIVE), (13, Role.QUASI)])
+def test_many_clubs_are_not_harmless(distinct: int, expected: Role) -> None:
+    values = [f"{a}{b}rot" for a in "bdfgk" for b in "aeio"][:distinct]
+    (found,) = find_columns([column("hobby", values)])
+    assert found.role is expected
