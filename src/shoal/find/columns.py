@@ -39,7 +39,7 @@ LEAST_PRIVATE, PRIVATE_KNOWN = 3, 0.45
 LEAST_QUASI, QUASI_SHARE = 3, 0.6
 """Columns that others know, and their share of those whose name tells something, from which a table is a census of people."""
 LEAST_KNOWN, KNOWN_SHARE, MONEY_SHARE = 3, 0.3, 0.5
-"""Columns whose name tells something, and their share, from which the others are of the same kind; the share in tables about money."""
+"""Columns whose name tells something, and their share, from which the others are no secrets; the share in tables about money."""
 CENSUS = 6
 """Columns that others know for each about health from which a table is a census: a few of both make a table of patients."""
 FOLLOWED, OUTCOME = (word_set("column_names", f"follow-up {what}") for what in ("time", "outcome"))

@@ -105,7 +105,7 @@ def _shared(view: ColumnView) -> Decision | None:
 
 
 def _counts(facts: ColumnFacts) -> bool:
-    """Whether numbers are no one's: fractions, two of them, a short range of codes, or counts from 0 of which the high ones are rare."""
+    """Whether they number nobody: fractions, two numbers, a short range of codes, or counts from 0 with few high ones."""
     numbers = facts.numbers
     assert numbers is not None
     few = facts.distinct == 2 or (dense(facts) and facts.high <= MOST_CODES)
