@@ -39,7 +39,9 @@ LEAST_PRIVATE, PRIVATE_KNOWN = 3, 0.45
 LEAST_QUASI, QUASI_SHARE = 3, 0.6
 """Columns that others know, and their share of those whose name tells something, from which a table is a census of people."""
 LEAST_KNOWN, KNOWN_SHARE, MONEY_SHARE = 3, 0.3, 0.5
-"""Columns whose name tells something, and their share, from which the others are no secrets; the share in tables about money."""
+"""Columns whose name tells something, and their share, from which the others hold nothing secret; the share beside money."""
+ALIKE, HIGHEST = 4, 100
+"""Columns of numbers up to the highest mark that no name explains from which they number nobody: a table has one key."""
 CENSUS = 6
 """Columns that others know for each about health from which a table is a census: a few of both make a table of patients."""
 FOLLOWED, OUTCOME = (word_set("column_names", f"follow-up {what}") for what in ("time", "outcome"))
@@ -77,6 +79,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     private, about_people, understood = _about([topic for topic, _ in single], [name for _, name in single])
     batteries = Batteries.of(bare)
     marks = marks_beside(bare, [t.key if t else "" for t in topics])
+    alike = sum(t is None and _rated(f) for t, f in zip(topics, bare, strict=True)) >= ALIKE
     several = sum(f.whole and f.distinct == f.filled >= FEWEST_ROWS for f in bare) >= SEVERAL
     findings = []
     for facts, gone, topic in zip(bare, spelled, topics, strict=True):
@@ -109,6 +112,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
                 batteries.plain_answers(facts) or batteries.same_labels(facts),
                 facts.name in marks,
                 understood,
+                alike and _rated(facts),
                 batteries.score(facts.name),
             )
         )
@@ -136,9 +140,9 @@ def _dummies(table: Sequence[ColumnFacts]) -> dict[str, ColumnFacts]:
 
 
 def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, bool, bool]:
-    """What a table is about, by the names of its columns: health, money or conduct; who and what people are; no secrets.
+    """What a table is about, by the names of its columns: health, money or conduct; who and what people are; nothing secret.
 
-    The last is so if enough names tell what they hold, and none says health or crime: then the others are hardly secrets either.
+    The last is so if enough names tell what they hold, and hardly one says health, none crime.
     """
     subjects = [topic for topic in topics if topic is None or topic.role is not Role.DIRECT]
     known = [t for t in subjects if _is_known(t)]
@@ -157,9 +161,14 @@ def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, 
     quasi = sum(t.role is Role.QUASI for t in short)
     health = sum(t.about == "health" for t in short)
     census = quasi >= max(LEAST_QUASI, QUASI_SHARE * len(short), CENSUS * health)
-    keys = sum(t is not None and t.role is Role.DIRECT for t in topics)
-    least = max(LEAST_KNOWN, (MONEY_SHARE if private else KNOWN_SHARE) * len(topics))
-    return private, not private and census, not (crime or health) and len(short) + keys >= least
+    clear = len(short) + sum(t is not None and t.role is Role.DIRECT for t in topics)
+    enough = clear >= max(LEAST_KNOWN, (MONEY_SHARE if private else KNOWN_SHARE) * len(topics))
+    return private, not private and census, enough and not crime and (not health or clear > CENSUS * health)
+
+
+def _rated(facts: ColumnFacts) -> bool:
+    """Whether numbers lie between 0 and 100 and are more than yes and no, as marks and scores are."""
+    return facts.numbers is not None and facts.distinct > 2 and 0 <= facts.low <= facts.high <= HIGHEST
 
 
 def _is_known(topic: Topic | None) -> TypeGuard[Topic]:

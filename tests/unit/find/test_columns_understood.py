@@ -91,3 +91,23 @@ def test_many_clubs_are_not_harmless(distinct: int, expected: Role) -> None:
     values = [f"{a}{b}rot" for a in "bdfgk" for b in "aeio"][:distinct]
     (found,) = find_columns([column("hobby", values)])
     assert found.role is expected
+
+
+@pytest.mark.parametrize(("others", "expected"), [(6, Role.QUASI), (5, Role.UNDECIDED)])
+def test_six_columns_for_one_about_health(others: int, expected: Role) -> None:
+    known = ("surname", "town", "occupation", "hobby", "created_at", "street")[:others]
+    assert role(FLAG, known=(*known, "diagnosis")) is expected
+
+
+@pytest.mark.parametrize(
+    ("alike", "highest", "expected"), [(4, 100, Role.QUASI), (3, 100, Role.UNDECIDED), (4, 101, Role.UNDECIDED)]
+)
+def test_several_columns_of_numbers_to_a_hundred_number_nobody(alike: int, highest: int, expected: Role) -> None:
+    marks = [column(f"zork{c}ness", [41, 67, 80, highest], 30) for c in "abcd"[:alike]]
+    beside = [column(name, ["Ee", "Oo", "Uu"], 40) for name in BESIDE]
+    assert {f.role for f in find_columns([*beside, *marks])[len(BESIDE) :]} == {expected}
+
+
+def test_fractions_number_nobody() -> None:
+    (found,) = find_columns([column("column7", [i / 7 for i in range(1, 60)], 3)])
+    assert found.role is Role.QUASI

@@ -70,7 +70,10 @@ def _by_table(view: ColumnView) -> Decision | None:
     if opaque(facts.name) and facts.kind == "text" and LEAST_OWN <= facts.filled == facts.distinct < FEWEST_ROWS:
         why = "its name says nothing, and each of a few rows has its own text, as names and numbers of people are"
         return Decision(Role.DIRECT, why, 0.4, "all_different", 18, Scale.ID)
-    if opaque(facts.name) and (scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE) or facts.distinct <= FEWEST_CODES):
+    fractions = facts.numbers is not None and not facts.whole  # which number nobody
+    if opaque(facts.name) and (
+        scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE) or facts.distinct <= FEWEST_CODES or fractions
+    ):
         return Decision(Role.QUASI, "its name says nothing and its values are codes, which others may know: look it up", 0.35)
     if facts.kind == "text" and facts.numbers is None and facts.distinct > FEW_VALUES:
         return Decision(Role.QUASI, "it has many values, which single people out if others know them", 0.4)
@@ -96,7 +99,7 @@ def _shared(view: ColumnView) -> Decision | None:
         or in_unknown_script(facts)
     ):
         return None
-    if short_codes(facts) if facts.numbers is None else not _counts(facts):
+    if short_codes(facts) if facts.numbers is None else not (view.rated or _counts(facts)):
         return None
     if facts.numbers is None and any(map(names_somebody, facts.values)):
         return None
@@ -131,7 +134,7 @@ RULES: tuple[tuple[Callable[[ColumnView], Decision | None], EvidenceKind], ...] 
 
 
 LEAST_OWN = 5
-"""Rows from which it is no accident that each has its own text."""
+"""Rows from which each has its own text because they name people, not by accident."""
 ROWS_EACH, FEW_HIGH = 2, 0.25
 """Rows per value from which values repeat, and the share of rows with high numbers up to which numbers count something."""
 FEWEST_CODES = 12

@@ -50,6 +50,8 @@ class ColumnView:
     """Whether its numbers lie in the range of marks beside it."""
     understood: bool = False
     """Whether the names of most columns tell what they hold, and the table is not about health, money or conduct."""
+    rated: bool = False
+    """Whether it is one of several columns of numbers up to 100 that no name explains."""
     score: bool = False
     """Whether its name is a word for a statistic beside a code, or beside what several columns of answers begin with."""
 
