@@ -18,6 +18,7 @@ from shoal.release.make import dependent_columns
 
 RNG = np.random.default_rng(5)
 AGE, REST, SEX = RNG.integers(18, 90, 400), RNG.integers(1, 50, 400) * 7, RNG.choice(["f", "m"], 400)
+DAYS = np.arange(400) * 7919 % 20_000
 HEIGHT = np.round(RNG.normal(1.7, 0.1, 400), 2)
 BASE = {"age": AGE.tolist(), "sex": SEX.tolist()}
 NAME = "linkage: dependent columns"
@@ -26,6 +27,7 @@ DEPENDENT = {
     "band": {"v": [f"from {a // 5 * 5}" for a in AGE]},
     "finer": {"v": (AGE * 12 + RNG.integers(0, 12, 400)).tolist()},
     "label and number": {"v": [f"{s}{a}-{i % 7}" for i, (s, a) in enumerate(zip(SEX, AGE, strict=True))]},
+    "age at a visit, before or after the birthday": {"v": (2026 - AGE - np.arange(400) % 2).tolist()},
     "sum": {"v": (AGE + REST).tolist(), "w": REST.tolist()},
     "product": {"v": (AGE * REST).tolist(), "w": REST.tolist()},
     "quotient": {"v": np.round(REST / AGE, 4).tolist(), "w": REST.tolist()},
@@ -55,6 +57,30 @@ def test_dates_and_the_days_between_them_stop_it(tmp_path):
     table = {"start": start, "end": end, "stay": REST.tolist()}
     with pytest.raises(VerificationError, match="'start' follows from 'end' and 'stay'"):
         shoal.anonymize(table, quasi=["start"], insensitive=["end", "stay"], k=5, allow={"loss": 1}).write(tmp_path / "out")
+
+
+def test_an_age_at_a_visit_beside_a_date_of_birth_stops_it():
+    born = [dt.date(1940, 1, 1) + dt.timedelta(days=int(d)) for d in DAYS]
+    table = {"born": born, "v": [(dt.date(2026, 1, 1) - b).days * 4 // 1461 - i % 2 for i, b in enumerate(born)]}
+    with pytest.raises(VerificationError, match="'v' follows from 'born'"):
+        assert shoal.anonymize(table, quasi=["born"], insensitive=["v"], k=5, allow={"loss": 1}).k
+
+
+@pytest.mark.parametrize(
+    ("known", "other", "narrow"),
+    [
+        (np.arange(200.0) % 40, 7 - np.arange(200.0) % 40 + np.arange(200) % 2, True),
+        (np.arange(200.0) % 40, 7 + np.arange(200.0) % 40 + np.arange(200) % 3, False),  # one of three whole numbers of forty
+        (np.arange(200.0) % 5, np.arange(200.0) % 5 + np.arange(200) // 5 % 2, True),
+        (np.arange(200.0) % 4, np.arange(200.0) % 4 + np.arange(200) // 4 % 2, False),  # two of four values say little
+        (np.arange(1000.0) % 500, np.arange(1000.0) % 500 + np.arange(1000) // 500 * 4.8, True),  # 1 % of what they span
+        (np.arange(1000.0) % 500, np.arange(1000.0) % 500 + np.arange(1000) // 500 * 5.0, False),
+        (np.arange(40.0), np.arange(40.0), False),  # too few rows
+        (np.arange(200.0) * 365.25 % 20_000, np.arange(200.0) * 365.25 % 20_000 // 365.25, True),  # days and years
+    ],
+)
+def test_what_narrows_a_number(known, other, narrow):
+    assert dependent_columns._narrows(known, other) is narrow
 
 
 def test_a_person_may_decide_and_the_release_says_it(tmp_path):

@@ -39,6 +39,8 @@ MOST_SUMMED, COMPARED, NEARLY = 40, 2_000, 0.98
 """Columns of numbers that are added and multiplied, rows in which they are, and the share of rows in which it must come out."""
 FEW, MOSTLY = 64, 0.8
 """Rows in which all pairs are tried first, and the share in which it must come out there."""
+CLOSE, FEWEST, YEAR = 0.01, 4.0, 365.25
+"""How far a number may be from another one that it narrows, in parts of their span; units that both span; days of a year."""
 ROUNDED, NARROW = 5e-3, 0.05
 """How far a rounded product may be from a number: in parts of the median of its values, and of their standard deviation."""
 
@@ -79,13 +81,15 @@ def dependences(table: Any, quasi: Sequence[str], kept: Sequence[str], kinds: Ma
     if table.num_rows < LEAST_ROWS:
         return
     some, ordered = SomeRows(table), {n: kinds[n] in (*NUMBERS, *MOMENTS) for n in table.column_names}
+    numbers = [n for n in kept if ordered[n]][:MOST_SUMMED]
+    values = {n: _numbers(some.values(n, COMPARED)) for n in (*numbers, *(q for q in quasi if ordered[q]))}
     for x, y in itertools.product(quasi, kept):
         if follows(some.codes(x), some.codes(y), ordered=ordered[x]):
             yield x, (y,), True
         elif follows(some.codes(y), some.codes(x), ordered=ordered[y]):
             yield x, (y,), False
-    numbers = [n for n in kept if ordered[n]][:MOST_SUMMED]
-    values = {n: _numbers(some.values(n, COMPARED)) for n in (*numbers, *(q for q in quasi if ordered[q]))}
+        elif x in values and y in values and _narrows(values[x], values[y]):
+            yield x, (y,), True
     for x in (q for q in quasi if ordered[q]):
         for b, c in _likely_pairs(values[x], {n: values[n] for n in numbers}):
             sums, products = _of_two(values[b], values[c])
@@ -177,6 +181,33 @@ def _nearly_all(hit: npt.NDArray[np.bool_], true: Floats) -> bool:
     """Whether nearly all values are hit, those besides the most frequent one too: who always names that one knows nothing."""
     values, counts = np.unique(true, return_counts=True)
     return bool(hit.mean() >= NEARLY and hit[true != values[counts.argmax()]].mean() >= NEARLY)
+
+
+def _narrows(known: Floats, other: Floats) -> bool:
+    """Whether a number, or the years of a moment, leaves of another one, up to a constant, one unit or 1 % of what they span: an
+    age beside a year of birth is one of two.
+
+    >>> born, late = 1940 + np.arange(300) * 7 % 50, np.arange(300) % 2
+    >>> _narrows(born, 2020.0 - born + late), _narrows(born, 2020.0 - born + 2 * late)
+    (True, False)
+    """
+    there = np.isfinite(known) & np.isfinite(other)
+    if there.sum() < LEAST_ROWS:
+        return False
+    known, other = known[there], other[there]
+    for true, units in ((known, 1.0), (known / YEAR, 2.0)):  # a part of a year before and one after the birthday
+        whole = bool((other == np.round(other)).all())
+        span = min(_spread(true), _spread(other))
+        for rest in (other - true, other + true):
+            if _spread(rest) <= (max(units, CLOSE * span) if whole and span >= FEWEST else CLOSE * span):
+                return True
+    return False
+
+
+def _spread(values: Floats) -> float:
+    """How far nearly all values are apart."""
+    low, high = np.quantile(values, ((1 - NEARLY) / 2, (1 + NEARLY) / 2))
+    return float(high - low)
 
 
 def _in_proportion(known: Floats, product: Floats) -> bool:
