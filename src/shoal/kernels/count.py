@@ -34,7 +34,7 @@ def count_keys(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
         table = np.bincount(key.view(np.int64))
         keys = np.flatnonzero(table)
         return keys.view(np.uint64), table[keys]
-    if n < FEW or not compiled_pays(n) or mostly_distinct(key):
+    if n < FEW or not compiled_pays(n // 4) or mostly_distinct(key):
         return _sorted_runs(key)
     from shoal.kernels import _loops as loops
 
@@ -64,7 +64,7 @@ def add_digit(
     >>> key.tolist(), np.flatnonzero(used).tolist()
     ([3, 7], [3, 7])
     """
-    if len(key) < FEW or not compiled_pays(len(key)):
+    if len(key) < FEW or not compiled_pays(len(key) // 8):
         used[lookup[np.bincount(digits, minlength=len(lookup)) > 0]] = True
         key *= np.uint64(width)
         key += lookup.astype(np.uint64).take(digits)
@@ -123,7 +123,7 @@ def _sort_all(words: Sequence[KeyArray], spaces: Sequence[int]) -> tuple[IntArra
     """As :func:`sort_words`, by all words at once."""
     n = len(words[0])
     starts = np.ones(n, np.bool_)
-    if n < FEW or not compiled_pays(n):
+    if n < FEW or not compiled_pays(n // 2):
         order = np.lexsort(words[::-1]).astype(np.int64)
         starts[1:] = np.logical_or.reduce([w[order][1:] != w[order][:-1] for w in words])
         return order, starts

@@ -35,7 +35,8 @@ SEVERAL = 16
 """Columns of a wide table that are looked at first: they may tell all rows apart."""
 FEW = 2048  # below this many rows numpy is quick enough, and nothing needs to be compiled
 WORTH = 12_000_000
-"""Rows that loops in numpy may pass over, while numba is not loaded, until loading it would have paid."""
+"""Rows that numpy may group while numba is not loaded, until loading it would have paid; of what numpy does nearly as quickly as
+compiled code, several rows count as one."""
 
 
 class Grouping(NamedTuple):
@@ -178,7 +179,7 @@ def group_keys(key: KeyArray, space: int) -> Grouping:
     """Group rows by one unsigned key below ``space``."""
     n = len(key)
     if n < FEW or not compiled_pays(n):
-        return _group_by_numpy(key)
+        return _group_by_order(key, np.argsort(key)) if n else Grouping(np.zeros(0, np.int64), np.zeros(0, np.int64), 0)
     from shoal.kernels import _loops as loops
 
     if space <= max(DIRECT_FACTOR * n, SMALL):
@@ -205,25 +206,17 @@ def compiled_pays(n: int) -> bool:
 
 
 def _group_by_order(key: KeyArray, order: IntArray) -> Grouping:
-    """From the rows in the order of their keys, equal ones in their own: each run is known by its first row."""
+    """From the rows in the order of their keys: each run is known by its first row."""
     keys = key[order]
-    starts = np.append(True, keys[1:] != keys[:-1])
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    rows = np.minimum.reduceat(order, starts)
     is_first = np.zeros(len(key), np.bool_)
-    is_first[order[starts]] = True
+    is_first[rows] = True
     number = np.cumsum(is_first) - 1
     ids = np.empty(len(key), np.int64)
-    ids[order] = number[order[starts]][np.cumsum(starts) - 1]
+    ids[order] = np.repeat(number[rows], np.diff(np.append(starts, len(key))))
     first = np.flatnonzero(is_first)
     return Grouping(ids, first, len(first))
-
-
-def _group_by_numpy(key: KeyArray) -> Grouping:
-    """The same with numpy alone: sort, then renumber by first appearance."""
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return Grouping(rank[inverse], first[order].astype(np.int64), len(order))
 
 
 def mostly_distinct(key: KeyArray, *, sample: int = 4096) -> bool:

@@ -68,6 +68,23 @@ def test_numba_is_not_loaded_for_few_rows(monkeypatch: pytest.MonkeyPatch, loade
         assert few_texts(pa.array(["a"] * 9)) is None
 
 
+@pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
+def test_what_numpy_does_quickly_as_well_hardly_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading numba would not pay for a count of a million records."""
+    rows = count.FEW
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    monkeypatch.setattr(group, "_passed", [0])
+    count.add_digit(np.zeros(rows, np.uint64), np.zeros(rows, np.uint8), 2, np.zeros(2, np.uint32), np.zeros(2, np.bool_))
+    assert group._passed == [rows // 8]
+    count.count_keys(np.arange(rows, dtype=np.uint64), 2**40)
+    assert group._passed == [rows // 8 + rows // 4]
+    count.sort_words([np.arange(rows, dtype=np.uint64)], [2**40])
+    assert group._passed == [rows // 8 + rows // 4 + rows // 2]
+    assert few_texts(pa.array(["a"] * 9)) is None
+    assert group._passed == [rows // 8 + rows // 4 + rows // 2 + 9 // 4]
+    assert "numba" not in sys.modules
+
+
 def test_chunks_by_both_ways_have_the_same_meaning() -> None:
     """A chunk with few texts, one with many, and one that came with a dictionary."""
     chunks = [

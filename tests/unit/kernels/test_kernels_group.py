@@ -51,10 +51,21 @@ def test_every_path_equals_numpy(cards: list[int], rows: int) -> None:
     for c in columns:
         c[rows // 2 :] = c[: rows - rows // 2]  # every combination at least twice
     found = group_codes(columns, cards)
-    plain = group._group_by_numpy(np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].astype(np.uint64).ravel())
-    assert found.n == plain.n
-    assert np.array_equal(found.ids, plain.ids)
-    assert np.array_equal(found.first, plain.first)
+    _, first, inverse = np.unique(np.column_stack(columns), axis=0, return_index=True, return_inverse=True)
+    assert found.n == len(first)
+    assert np.array_equal(found.first, np.sort(first))
+    assert np.array_equal(found.first[found.ids], first[inverse.ravel()])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 2047, 30_000])
+def test_groups_made_without_compiled_code_begin_at_their_first_rows(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal keys are sorted in no order of their own."""
+    monkeypatch.setattr(group, "compiled_pays", lambda n: False)
+    keys = np.random.default_rng(rows).integers(0, rows // 20 + 1, rows).astype(np.uint64)
+    found = group.group_keys(keys, rows)
+    ids, first = by_hand([keys.tolist()])
+    assert (found.ids.tolist(), found.first.tolist(), found.n) == (ids, first, len(first))
+    assert group.group_keys(keys[:0], rows).n == 0
 
 
 def test_no_column_and_no_row() -> None:

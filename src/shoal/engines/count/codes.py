@@ -227,7 +227,7 @@ HEAD, TAIL, LENGTH, NUMBER = 0, 1, 2, 3  # columns of the table: first 16 bytes 
 
 def few_texts(values: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]] | None:
     """Codes of a column with few texts, and a row of each text."""
-    return number_texts(values) if compiled_pays(len(values)) else None
+    return number_texts(values) if compiled_pays(len(values) // 4) else None
 
 
 def number_texts(values: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]] | None:
