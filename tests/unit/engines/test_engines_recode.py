@@ -584,3 +584,34 @@ def test_classes_find_their_published_values_however_they_are_spelled() -> None:
         assert classes.changed(name, None) == sum(texts[i] != column[i] for i in found) > 0
     with pytest.raises(DataError, match="not cover"):
         by_codes._ClassMap.of(table.slice(1), list(values), whole, 200)
+
+
+def test_a_new_table_needs_one_in_a_database(tmp_path: Path) -> None:
+    import duckdb
+
+    with pytest.raises(UsageError, match="a new table needs a table in a database"):
+        recode(Plan(), "::new")  # type: ignore[arg-type]
+    with duckdb.connect(tmp_path / "file.db") as place:
+        place.execute("CREATE TABLE old AS SELECT * FROM range(5) t(n)")
+    with open_table(f"duckdb://{tmp_path / 'file.db'}::old") as opened:
+        assert opened.recode(Plan(), "::new").records_out == 5
+
+
+def test_the_person_column_is_not_read_if_the_classes_are_given(tmp_path: Path) -> None:
+    kept = pa.table({"age": ["80+", None], "sex": ["f", None], "zip": ["9***", "9***"]})
+    done = recode(Plan(COARSE, Suppression(5, KEYS, unit="absent")), tmp_path / "o.parquet", kept=kept)
+    assert done.records_out == 2
+    with pytest.raises(MissingColumnError, match="absent"):
+        recode(Plan(COARSE, Suppression(5, KEYS, unit="absent")), tmp_path / "p.parquet")
+
+
+def test_a_seed_that_was_drawn_is_kept_and_one_that_was_stated_is_not(tmp_path: Path) -> None:
+    from shoal.engines.recode.write import read_seed
+    from shoal.techniques.perturb.noise import Noise
+
+    drawn = recode(Plan((Noise("id", 5.0),)), tmp_path / "o.parquet")
+    assert drawn.private_file == str(tmp_path / "o.parquet.private.json")
+    assert read_seed(drawn.private_file) == drawn.drawn
+    stated = recode(Plan((Noise("id", 5.0),), seed=10**18 + 7), tmp_path / "p.parquet")
+    assert (stated.drawn, stated.private_file) == (None, None)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["o.parquet", "o.parquet.private.json", "p.parquet"]

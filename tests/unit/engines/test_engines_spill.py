@@ -32,8 +32,9 @@ def tables(keys, size=50):
         np.random.default_rng(2).integers(0, 40, 700, dtype=np.uint64),  # all in one file, again and again
         np.repeat(np.uint64(7), 300),
         np.array([2**64 - 1, 0, 2**63, 2**63 - 1, 0], np.uint64),
+        np.array([2**63, 2**63, 9, 4], np.uint64),  # the rows of the first file come after equal ones of another
     ],
-    ids=["any", "low bits", "one key", "ends"],
+    ids=["any", "low bits", "one key", "ends", "equal ones first"],
 )
 def test_rows_come_in_the_order_of_their_keys_and_equal_keys_keep_theirs(tmp_path, keys, held):
     found = pa.concat_tables(list(in_order(iter(tables(keys)), tmp_path, held)))
@@ -183,3 +184,11 @@ def test_the_order_does_not_depend_on_the_number_of_files(tmp_path, monkeypatch,
     tables = [pa.table({"x": keys[i : i + 500], KEY: keys[i : i + 500]}) for i in range(0, 3_000, 500)]
     found = pa.concat_tables(in_order(iter(tables), tmp_path, held=2_000))
     assert found["x"].to_pylist() == sorted(keys.tolist())
+
+
+def test_how_often_an_equal_row_came_before_is_counted_over_all_tables(tmp_path):
+    parts = [[5, 6, 5, 5], [6, 7], [5]]
+    tables = [pa.table({"x": part, spill.HASH: pa.array(part, pa.uint64())}) for part in parts]
+    found = pa.concat_tables(list(spill.as_they_come(iter(tables), tmp_path, 1 << 20)))
+    assert found["x"].to_pylist() == [5, 6, 5, 5, 6, 7, 5]
+    assert found[spill.BEFORE].to_pylist() == [0, 0, 1, 2, 1, 0, 3]

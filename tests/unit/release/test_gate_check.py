@@ -11,7 +11,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 import shoal
-from shoal.errors import PolicyError, RoleError
+from shoal.errors import HierarchyError, PolicyError, RoleError
 
 BANDS = ["20-39"] * 5 + ["40-59"] * 5
 ILL = ["flu", "cold", "gout", "mumps", "rash"] * 2
@@ -149,3 +149,18 @@ def test_where_only_aggregates_are_read_a_column_without_a_role_is_not_looked_at
         assert failed(whole) == []
     with shoal.open(name, only_aggregates=True) as counted:
         assert failed(counted) == ["undecided.visit_cost"]
+
+
+def test_a_hierarchical_distance_needs_a_file_with_one_root(tmp_path: Path) -> None:
+    """Distances in a tree are measured against its root; two groups at the end have none."""
+    for last, met in (("", False), (";*", True)):
+        (tmp_path / "h.csv").write_text("".join(f"{ill};{'a' if ill < 'g' else 'b'}{last}\n" for ill in sorted(set(ILL))))
+        policy = {
+            "roles": {"quasi": ["age"], "sensitive": {"ill": {"hierarchy": str(tmp_path / "h.csv")}}},
+            "require": {"k": 5, "closeness": {"ill": {"t": 1, "distance": "hierarchical"}}},
+        }
+        if met:
+            assert shoal.check(table(), policy).met
+        else:
+            with pytest.raises(HierarchyError, match="2 groups in its last level"):
+                shoal.check(table(), policy)

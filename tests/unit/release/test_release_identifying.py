@@ -239,3 +239,26 @@ def test_one_card_among_small_whole_numbers_is_enough():
     rows = {"age": [i % 5 for i in range(400)], "score": [4111111111111111, *values[1:]]}
     with pytest.raises(RoleError, match="payment card numbers"):
         shoal.anonymize(pa.table(rows), asked("score"))
+
+
+def test_bytes_that_differ_in_every_row_are_looked_at_too():
+    made = table("z", pa.array([f"P{i:05d}x".encode() for i in range(N)]))
+    with pytest.raises(RoleError, match="would be published as it is"):
+        check_identifying(shoal.open(made), shoal.Policy.of(asked("z")))
+
+
+def test_only_numbers_are_taken_for_amounts_by_their_name():
+    made = table("amount", ["bread", "milk", "salt"] * (N // 3 - 1) + ["bread", "milk", "ask ann@example.org"])
+    with pytest.raises(RoleError, match="some of its values are or hold"):
+        check_identifying(shoal.open(made), shoal.Policy.of(asked("amount")))
+
+
+@pytest.mark.parametrize(("exact", "refused"), [(48, True), (47, False)])
+def test_a_latitude_is_exact_if_four_of_five_values_have_three_places(exact, refused):
+    values = [51 + (17 * i % 97) / 100 + 0.001 if i < exact else 52 + i / 10 for i in range(N)]
+    made, policy = several({"lat": [round(v, 3) for v in values]})
+    if refused:
+        with pytest.raises(RoleError, match="written like exact positions"):
+            check_identifying(shoal.open(made), shoal.Policy.of(policy))
+    else:
+        check_identifying(shoal.open(made), shoal.Policy.of(policy))

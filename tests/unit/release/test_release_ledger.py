@@ -712,3 +712,22 @@ def test_releases_without_a_common_person_are_not_said_to_hold() -> None:
     assert together([np.array([0, -1]), np.array([-1, 0])], people).verdict == "not run"
     assert together([np.array([-1, 0]), np.array([-1, 0])], people).verdict == "holds"
     assert together([np.array([0, 0]), np.array([0, 1])], people).verdict == "broken"
+
+
+def test_the_releases_with_the_most_people_in_common_are_named_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, none = people(tmp_path / "people.csv"), np.zeros(0, dtype=np.int64)
+    shares = {"one": 0.6, "two": 0.9, "three": 0.7, "four": 0.8}
+    for name in shares:
+        release(table, tmp_path / name, BY_AGE)
+    made = shoal.anonymize(table, **BY_AGE)
+    result = AttackResult("intersection", "", 0.5, 0.5, 0.5, None, "", "holds", "Said.")
+    monkeypatch.setattr(
+        ledger, "_match", lambda shown, e, *_: ledger._Match(e, none, none, none, shares[Path(e.folder).name], split=True)
+    )
+    monkeypatch.setattr(ledger, "_together", lambda shown, found: result)
+    made.write(tmp_path / "five")
+    sentence = made.remember().sentence
+    places = [sentence.find(f"{tmp_path / name} (") for name in ("two", "four", "three")]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert "and 1 more" in sentence

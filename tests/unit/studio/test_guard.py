@@ -102,7 +102,7 @@ def test_only_the_host_that_was_meant(inside: tuple[Guard, Page, str], host: str
     assert (page.scope is not None) == (status == 200)
 
 
-@pytest.mark.parametrize("cookie", ["(none)", "", f"{COOKIE}=", f"{COOKIE}=other", "other=x", "\x01=;;"])
+@pytest.mark.parametrize("cookie", ["(none)", "", f"{COOKIE}=", f"{COOKIE}=other", "other=x", "\x01=;;", "a/b=x"])
 def test_without_a_session_nothing_is_shown(inside: tuple[Guard, Page, str], cookie: str) -> None:
     guard, page, _ = inside
     assert visit(guard, cookie=cookie)[0] == 401
@@ -181,6 +181,7 @@ def test_the_entrance_takes_its_code_once(inside: tuple[Guard, Page, str], works
     guard, page, _ = inside
     code = guard._door.code
     assert visit(guard, "/enter", query="code=x")[0] == 401
+    assert visit(guard, "/enter/x", query=f"code={code}")[0] == visit(guard, "/enters", query=f"code={code}")[0] == 401
     assert visit(guard, "/enter", method="POST", query=f"code={code}")[0] == 401
     status, headers, _ = visit(guard, "/enter", query=f"code={code}", scheme="https")
     assert (status, headers["location"]) == (303, "/")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -222,3 +223,17 @@ def test_stated_decimals_stay_and_others_are_those_of_the_column() -> None:
         assert look.step() == step  # nothing was seen
         look.add(pa.table({"x": [1.25, 3.5]}))
         assert look.step().decimals == decimals
+
+
+def test_rows_of_a_database_have_no_order_of_their_own_and_are_shuffled_all_the_same(tmp_path):
+    """Neither the order in which the database gave them nor that of a hash of the original row is published."""
+    with duckdb.connect(tmp_path / "file.db") as place:
+        place.register("given", PEOPLE)
+        place.execute("CREATE TABLE people AS SELECT * FROM given")
+    with shoal.open(f"duckdb://{tmp_path / 'file.db'}::people") as table:
+        done = table.recode(Plan((tf.Noise("pay", 900.0),), shuffle=False), tmp_path / "out.parquet")
+    place_of_id = {name: i for i, name in enumerate(pq.read_table(tmp_path / "out.parquet")["id"].to_pylist())}
+    places = [place_of_id[name] for name in PEOPLE["id"].to_pylist()]
+    for order in (np.arange(N), np.argsort(np.argsort(row_hashes(PEOPLE.columns, N, 0)))):
+        assert abs(np.corrcoef(order, places)[0, 1]) < 0.25
+    assert done.records_out == N
