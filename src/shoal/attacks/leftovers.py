@@ -25,9 +25,10 @@ QUESTION = "Do row order, row numbers or file metadata tell anything that the ce
 SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 PLAIN_PARTS = re.compile(
     r"\[Content_Types\]\.xml|_rels/\.rels|docProps/(app|core)\.xml|"
-    r"xl/((_rels/)?workbook\.xml(\.rels)?|styles\.xml|sharedStrings\.xml|theme/theme1\.xml|worksheets/sheet1\.xml)$"
+    r"xl/((_rels/)?workbook\.xml(\.rels)?|styles\.xml|sharedStrings\.xml|theme/theme1\.xml|worksheets/sheet1\.xml)"
 )
 """The parts of a workbook of cells and nothing else."""
+AUTHOR = re.compile(rb"<(dc:creator|cp:lastModifiedBy|Manager|Company)(\s[^>]*[^>/])?>\s*[^<\s]")
 LIMIT = 6.0  # standard deviations: about one false alarm in a thousand million columns
 
 
@@ -190,13 +191,11 @@ def _is_plain_schema(text: bytes) -> bool:
 def _office_metadata(file: Path) -> list[str]:
     fields = []
     with zipfile.ZipFile(file) as book:
-        for part in ("docProps/core.xml", "docProps/custom.xml"):
-            if part in book.namelist():
-                text = book.read(part).decode("utf-8", errors="replace")
-                if re.search(r"<(dc:creator|cp:lastModifiedBy)>[^<]+<", text):
-                    fields.append("the workbook names its author")
+        for part in ("docProps/core.xml", "docProps/app.xml", "docProps/custom.xml"):
+            if part in book.namelist() and AUTHOR.search(book.read(part)):
+                fields.append("the workbook names its author")
         for part in book.namelist():
-            if not PLAIN_PARTS.match(part):
+            if not PLAIN_PARTS.fullmatch(part):
                 fields.append("the workbook holds comments, pictures or other parts besides its cells")
             elif part.startswith("xl/work") and re.search(rb'\shidden="(?!0|false)|veryHidden|<definedName', book.read(part)):
                 fields.append("the workbook hides rows, columns or names")
