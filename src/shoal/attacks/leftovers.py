@@ -197,6 +197,6 @@ def _office_metadata(file: Path) -> list[str]:
         for part in book.namelist():
             if not PLAIN_PARTS.fullmatch(part):
                 fields.append("the workbook holds comments, pictures or other parts besides its cells")
-            elif part.startswith("xl/work") and re.search(rb'\shidden="(?!0|false)|veryHidden|<definedName', book.read(part)):
+            elif part.startswith("xl/work") and re.search(rb'\shidden="(?!0|false)|veryHidden|<definedName\b', book.read(part)):
                 fields.append("the workbook hides rows, columns or names")
     return list(dict.fromkeys(fields))

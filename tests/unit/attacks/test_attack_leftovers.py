@@ -173,6 +173,7 @@ AUTHOR, PARTS, HIDDEN = "names its author", "other parts besides its cells", "hi
         ("xl/worksheets/sheet1.xml", '<row hidden="false"/>', []),
         ("xl/workbook.xml", '<sheet state="veryHidden"/>', [HIDDEN]),
         ("xl/workbook.xml", "<definedName>x</definedName>", [HIDDEN]),
+        ("xl/workbook.xml", "<definedNames/>", []),
         ("xl/styles.xml", '<x hidden="1"/>', []),
     ],
 )

@@ -100,8 +100,8 @@ def dependences(table: Any, quasi: Sequence[str], kept: Sequence[str], kinds: Ma
 def _of_two(u: Floats, v: Floats) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
     """Sums and differences, products and quotients of two numbers; a body mass index and a body surface have squares."""
     with np.errstate(all="ignore"):
-        products = (u * v, u / v, v / u, u * v * v, u * u * v, u / v**2, v / u**2, u**2 / v, v**2 / u)
-        products += (np.sqrt(u / v), np.sqrt(v / u), np.sqrt(u * v))
+        squares = (u * v * v, u * u * v, u / v**2, v / u**2, u**2 / v, v**2 / u)
+        products = (u * v, u / v, v / u, *squares, np.sqrt(u * v), np.sqrt(u / v), np.sqrt(v / u))
         return (u + v, u - v), products
 
 
