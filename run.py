@@ -152,7 +152,7 @@ def static_checks() -> list[tuple[str, list[str]]]:
 def check_quickly(rest: list[str]) -> int:
     """The checks of ``check``: types and two shards of the quick tests run side by side."""
     start = time.monotonic()
-    failed = [name for name, command in static_checks() if run_jobs([(name, command)])]
+    failed = run_jobs(static_checks())
     base = rest[rest.index("--base") + 1] if "--base" in rest else _base()
     pytest = [python("python"), "-m", "pytest", "-q", "-m", "not (slow or engine or browser or data)"]
     shards = [(f"tests {i}", [*pytest, *files]) for i, files in enumerate(shard_files(2), 1)]
@@ -219,7 +219,7 @@ def test(rest: list[str]) -> int:
         return call([python("python"), "-m", "pytest", "-q", *rest], env=environment())
     call([python("python"), str(HERE / "tools" / "servers.py"), "ensure"], env=environment())
     call([python("python"), str(HERE / "tools" / "programs.py")], env=environment())
-    failed = [name for name, command in static_checks() if run_jobs([(name, command)])]
+    failed = run_jobs(static_checks())
     site = ["build", "--strict", "--quiet", "--site-dir", str(TOOLS / "site")]
     failed += run_jobs([("types", [python("mypy")]), ("documentation", [python("mkdocs"), *site])])  # each uses one core
     start = time.monotonic()

@@ -1,6 +1,7 @@
 """Measure the CPU time of unit and law tests, and choose the quick ones that ``run.py check`` runs.
 
     python tools/test_times.py              run the tests that need no server, browser or public data, then write tests/times.txt
+    python tools/test_times.py --quick      run only the tests of check, new ones too; keep the times of slow ones
     python tools/test_times.py RECORD       write the file from a record of an earlier run (JSON lines)
 
 The cheapest tests are taken until ``BUDGET`` seconds are spent. All others are listed with their seconds, and tests/conftest.py
@@ -14,12 +15,13 @@ import resource
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+TIMES = ROOT / "tests" / "times.txt"
 BUDGET = 48.0
 """CPU seconds of all quick tests together; two cores, beside the types and the imports of the tests."""
 HEAD = """# CPU seconds, measured by tools/test_times.py. Files: the quick tests together (-1: every test of the file is slow).
@@ -46,8 +48,19 @@ class Recorder:
         return result
 
 
-def write_times(record: Path) -> None:
-    functions: dict[str, float] = defaultdict(float)
+def known_slow() -> dict[str, float]:
+    """The slow tests of tests/times.txt that are still there, with their seconds."""
+    lines = [line.split(maxsplit=1) for line in TIMES.read_text(encoding="utf-8").splitlines() if "::" in line]
+    return {name: float(seconds) for seconds, name in lines if is_there(name)}
+
+
+def is_there(name: str) -> bool:
+    file, *_, function = name.split("::")
+    return (ROOT / file).is_file() and f"def {function}(" in (ROOT / file).read_text(encoding="utf-8")
+
+
+def write_times(record: Path, slow_ones: Mapping[str, float]) -> None:
+    functions: dict[str, float] = defaultdict(float, slow_ones)
     for line in record.read_text(encoding="utf-8").splitlines():
         name, seconds, *children = json.loads(line)
         functions[name.partition("[")[0]] += seconds + sum(children[:1])
@@ -61,21 +74,23 @@ def write_times(record: Path) -> None:
             spent += functions[name]
             files[file] = max(0.0, files.get(file, 0.0)) + functions[name]
     lines = [f"{files[f]:8.1f} {f}" for f in sorted(files)] + [f"{functions[n]:8.1f} {n}" for n in sorted(slow)]
-    (ROOT / "tests" / "times.txt").write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+    TIMES.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
     rest = sum(functions[name] for name in slow)
     print(f"{len(functions) - len(slow)} quick tests of {spent:.0f} s, {len(slow)} slow ones of {rest:.0f} s")
 
 
 def main(arguments: Sequence[str]) -> int:
-    if arguments:
-        write_times(Path(arguments[0]))
+    quick = "--quick" in arguments
+    if arguments and not quick:
+        write_times(Path(arguments[0]), {})
         return 0
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "times.jsonl"
         tests = [str(ROOT / "tests" / name) for name in ("unit", "laws")]
-        code = pytest.main(["-q", "-m", "not (engine or browser or data)", *tests], plugins=[Recorder(record)])
+        marks = "not (engine or browser or data or slow)" if quick else "not (engine or browser or data)"
+        code = pytest.main(["-q", "-m", marks, *tests], plugins=[Recorder(record)])
         if code == 0:
-            write_times(record)
+            write_times(record, known_slow() if quick else {})
     return int(code)
 
 

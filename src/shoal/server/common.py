@@ -11,10 +11,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import ipaddress
+import itertools
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -23,6 +24,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
 from shoal.errors import AccessError, DataError, RequirementError, ShoalError, TamperError, UsageError
@@ -36,6 +38,23 @@ HEADERS = (
     (b"cache-control", b"no-store"),
 )
 """Set on every answer that does not set them itself."""
+
+
+class Problem(BaseModel):
+    """What went wrong, and what to do next; it never contains an identity."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    error: str
+    message: str
+    hint: str = ""
+
+
+def refusals(model: type[BaseModel], words: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+    """Refusals as OpenAPI describes them. Only the first brings the model: FastAPI builds it for each code of each route."""
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}
+    shapes = itertools.chain([{"model": model}], itertools.repeat({"content": content}))
+    return {code: {"description": text, **shape} for (code, text), shape in zip(words.items(), shapes, strict=False)}
 
 
 class Guard:

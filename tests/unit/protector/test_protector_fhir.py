@@ -180,27 +180,27 @@ def test_roles_limits_and_unknown_domains_are_outcomes(fhir: Fhir) -> None:
 GOOD = ("target", "ward"), ("original", "kanarie")
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        [],
-        {},
-        {"resourceType": "Patient", "parameter": []},
-        {"resourceType": "Parameters", "parameter": []},
-        {"resourceType": "Parameters", "parameter": [{"name": "original", "valueInteger": 12}]},
-        {"resourceType": "Parameters", "parameter": [{"name": "original", "valueString": 12}]},
-        {**parameters(*GOOD), "id": "kanarie"},
-        parameters(("target", "ward")),
-        parameters(("original", "kanarie")),
-        parameters(*GOOD, ("kanarie", "kanarie")),
-        parameters(*GOOD, ("target", "ward")),
-        parameters(("target", "ward"), ("original", "")),
-        parameters(("target", "ward"), ("original", "x" * 4097)),
-        parameters(("target", "ward"), *[("original", "kanarie")] * 10_001),
-    ],
-)
+ODD = [
+    [],
+    {},
+    {"resourceType": "Patient", "parameter": []},
+    {"resourceType": "Parameters", "parameter": []},
+    {"resourceType": "Parameters", "parameter": [{"name": "original", "valueInteger": 12}]},
+    {"resourceType": "Parameters", "parameter": [{"name": "original", "valueString": 12}]},
+    {**parameters(*GOOD), "id": "kanarie"},
+    parameters(("target", "ward")),
+    parameters(("original", "kanarie")),
+    parameters(*GOOD, ("kanarie", "kanarie")),
+    parameters(*GOOD, ("target", "ward")),
+    parameters(("target", "ward"), ("original", "")),
+    parameters(("target", "ward"), ("original", "x" * 4097)),
+    parameters(("target", "ward"), *[("original", "kanarie")] * 10_001),
+]
+
+
 @pytest.mark.parametrize("operation", ["$pseudonymize", "$de-pseudonymize"])
-def test_odd_bodies_are_refused_without_values(fhir: Fhir, operation: str, body: Any) -> None:
-    answer = fhir("Olga" if operation == "$pseudonymize" else "Rita", operation, body=body)
-    assert answer.status_code in (400, 422)
-    assert "kanarie" not in answer.text
+def test_odd_bodies_are_refused_without_values(fhir: Fhir, operation: str) -> None:
+    for number, body in enumerate(ODD):
+        answer = fhir("Olga" if operation == "$pseudonymize" else "Rita", operation, body=body)
+        assert answer.status_code in (400, 422), number
+        assert "kanarie" not in answer.text, number

@@ -25,7 +25,7 @@ from starlette.routing import Route
 
 from shoal.errors import AccessError, DataError, ShoalError
 from shoal.protector.people.accounts import token_digest
-from shoal.server.common import LOOPBACK, new_app
+from shoal.server.common import LOOPBACK, Problem, new_app, refusals
 from shoal.server.limited_http import run
 from shoal.server.protector import models, routes
 
@@ -128,9 +128,9 @@ def _read_bounded(receive: Callable[[], Awaitable[Any]], most: int) -> Callable[
     return bounded
 
 
-_REFUSALS: dict[int | str, dict[str, Any]] = {
-    code: {"model": models.Problem, "description": words}
-    for code, words in {
+_REFUSALS = refusals(
+    Problem,
+    {
         202: "Proposed: it waits for a second person, then the same call goes through.",
         400: "The request makes no sense or the data cannot be used.",
         401: "No valid token.",
@@ -138,8 +138,8 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         404: "Not found.",
         413: "The body is too large.",
         422: "The body does not fit.",
-    }.items()
-}
+    },
+)
 
 _FOUND_BYTES = 64
 """The length of every answer to a look-up, found or not: who only sees lengths learns nothing."""

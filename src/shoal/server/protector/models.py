@@ -23,14 +23,6 @@ class Find(Body):
     relation: Short = ""
 
 
-class Problem(BaseModel):
-    """What every refusal looks like; it never holds an identity."""
-
-    error: str
-    message: str
-    hint: str = ""
-
-
 class Found(BaseModel):
     pseudonym: str | None
 

@@ -26,7 +26,7 @@ from shoal.protector import care
 from shoal.protector.action_table import ACTIONS, DAY, REQUIRED, Action, Kind, Parameter
 from shoal.protector.log.audit import recent
 from shoal.protector.remote import REPLIES
-from shoal.server.common import status_of
+from shoal.server.common import refusals, status_of
 from shoal.server.protector import models
 
 if TYPE_CHECKING:
@@ -224,16 +224,16 @@ class OperationOutcome(BaseModel):
 
 
 _CODES = {202: "informational", 403: "forbidden", 404: "not-found", 409: "conflict"}
-_OUTCOMES: dict[int | str, dict[str, Any]] = {
-    code: {"model": OperationOutcome, "description": words}
-    for code, words in {
+_OUTCOMES = refusals(
+    OperationOutcome,
+    {
         202: "Asked: the same call delivers after another person has approved.",
         400: "The call makes no sense.",
         403: "Roles, four eyes or a limit forbid it.",
         404: "Not found.",
         409: "The vault was tampered with.",
-    }.items()
-}
+    },
+)
 
 
 def add_fhir_routes(router: APIRouter) -> None:

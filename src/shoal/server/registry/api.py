@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
+from http import HTTPStatus
 from threading import Lock
 from typing import Annotated, Any
 
@@ -30,7 +31,7 @@ from shoal.registry.records.notice import Notice
 from shoal.registry.records.record import LARGEST_BYTES, SHARE_STEP, Record
 from shoal.registry.records.trust import Statement
 from shoal.report.pages import policy, render
-from shoal.server.common import Limiter, neighbourhood
+from shoal.server.common import Limiter, Problem, neighbourhood, refusals
 from shoal.server.registry import models
 from shoal.server.registry.workers import AnswerCache, Question, Workers, answer, cost
 
@@ -72,7 +73,7 @@ def create_router(
         if not limiter.allow(neighbourhood(request.client.host if request.client else "")):
             raise AccessError("too many questions from this address.", hint="Wait a moment, or mirror the registry.", status=429)
 
-    problems: dict[int | str, dict[str, Any]] = {c: {"model": models.Problem} for c in (400, 401, 403, 404, 409, 413, 422, 429)}
+    problems = refusals(Problem, {c: HTTPStatus(c).phrase for c in (400, 401, 403, 404, 409, 413, 422, 429)})
     router = APIRouter(prefix=prefix, tags=["registry"], dependencies=[Depends(calm)], responses=problems)
     reply_long = _add_questions(router, store, calm, workers)  # first: the most frequent questions match first
     _add_reading(router, store, None if signer is None else ServedHeads(store.log, signer))

@@ -13,14 +13,6 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Problem(Strict):
-    """What went wrong, and what to do next."""
-
-    error: str
-    message: str
-    hint: str = ""
-
-
 class NoiseBody(Strict):
     """How the numbers of a record were drawn: (epsilon, delta)-differential privacy; all steps hold together at ``level``."""
 
