@@ -478,7 +478,15 @@ def run(*words: str) -> None:
     assert left.value.code == 0
 
 
-@pytest.mark.parametrize(("name", "k"), [("few", 5), ("few", 7), ("few", 15)])
+@pytest.fixture(params=[5, 7, 15])
+def k(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """With 7 one level for some columns loses least; with 5 sets do and with 15 values, so that search can be left out there."""
+    if request.param != 7:
+        monkeypatch.setattr("shoal.release.plan.decide.MIXED", 0)
+    return request.param
+
+
+@pytest.mark.parametrize("name", ["few"])
 def test_every_door_gives_the_same_plan_and_the_same_bytes(name: str, k: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """The command with options, the command with a policy, Python and ``protect``; sets, one level for some, and values win."""
     source, policy = tmp_path / "people.csv", tmp_path / "policy.yml"
@@ -496,7 +504,7 @@ def test_every_door_gives_the_same_plan_and_the_same_bytes(name: str, k: int, tm
     assert safe.to_arrow().to_pylist() == made.to_arrow().to_pylist()
 
 
-@pytest.mark.parametrize(("name", "k"), [("few", 5), ("few", 7), ("few", 15)])
+@pytest.mark.parametrize("name", ["few"])
 def test_draft_and_studio_release_what_the_other_doors_release(name: str, k: int, tmp_path: Path):
     """The policy that each writes for the roles it guessed, with this k, against the same roles named in Python.
 
