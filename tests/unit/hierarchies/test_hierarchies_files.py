@@ -234,6 +234,7 @@ class TestLint:
         [
             ([], ["empty"]),
             ([["a", "x"], ["b"]], ["ragged"]),
+            ([["a", "x"], ["b", "x", "*"]], ["ragged"]),
             ([["a", "x", "*"], ["a", "x", "*"]], ["duplicate"]),
             ([["a", "x", "*"], ["a", "y", "*"]], ["conflict"]),
             ([["a", " ", "*"], ["b", " ", "*"]], ["blank"]),
@@ -251,6 +252,17 @@ class TestLint:
         assert [(f.code, f.severity) for f in found] == [("missing", "error"), ("unused", "warning")]
         assert "4 records" in found[0].message
         assert not any("CANARY" in f.message for f in found)
+
+    def test_lines_are_numbered_from_one_and_the_first_twenty_are_named(self):
+        for bad, code in ((["b"], "ragged"), (["a", "*"], "duplicate"), (["a", "+"], "conflict"), (["b", " "], "blank")):
+            rows = [["a", "*"]] + [[bad[0] if code != "blank" else f"b{i}", *bad[1:]] for i in range(21)]
+            found = next(f for f in lint(rows) if f.code == code)
+            assert found.lines == tuple(range(2, 22))
+            assert "21 lines" in found.message
+
+    def test_listed_values_that_do_not_occur_are_counted(self):
+        (found,) = lint([["a", "*"], ["b", "*"], ["c", "*"]], values=["b"])
+        assert found.message == "2 of 3 listed values do not occur."
 
     @settings(deadline=None, max_examples=60)
     @given(st.lists(st.tuples(*[st.sampled_from("abc")] * 3), min_size=1, max_size=8))
@@ -274,3 +286,10 @@ def test_preview_counts_every_level_and_names_no_small_group():
     ]
     assert levels[0].shown == (("1299", 6),)
     assert preview(h, np.zeros(3, int))[0].groups == 0
+
+
+def test_a_preview_names_the_largest_groups_of_at_least_k():
+    rows = [[f"v{i}", "*"] for i in range(6)]
+    first = preview(Hierarchy.from_rows("z", rows), [4, 5, 9, 7, 5, 8], k=5, limit=4)[0]
+    assert first.shown == (("v2", 9), ("v5", 8), ("v3", 7), ("v1", 5))
+    assert first.below_k == 1, "a group of exactly k is none of them"

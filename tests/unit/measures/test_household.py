@@ -31,7 +31,13 @@ def test_batches_of_a_table_are_one_list_of_households() -> None:
     assert found.to_json()["largest"] == 2
 
 
-@pytest.mark.parametrize("risk", [[0.5], [0.5, 1.1], [0.5, -0.1]])
+@pytest.mark.parametrize("risk", [[0.5], [0.5, 1.1], [0.5, -0.1], [0.5, 0.5, 0.5]])
 def test_wrong_risks_are_refused(risk: list[float]) -> None:
     with pytest.raises(DataError):
         household_risk(risk, ["a", "b"])
+
+
+def test_a_risk_of_none_and_of_all_are_risks_and_nobody_has_none() -> None:
+    assert household_risk([0.0, 1.0], ["a", "b"]).per_record.tolist() == [0.0, 1.0]
+    with pytest.raises(DataError):
+        household_risk([], [])

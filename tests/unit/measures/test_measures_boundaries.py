@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -345,3 +346,78 @@ def test_distances_by_hand() -> None:
     assert closeness.delta_disclosure_present(secret([4, 0], [0, 4]), "d", base=2) == pytest.approx(1)
     gain = (11 / 12 - 0.81) / 0.81  # the other value becomes rarer by more than half, which is no gain
     assert closeness.basic_beta_likeness(secret([11, 1], [70, 18]), "d") == pytest.approx(gain)
+
+
+# --- entropy of classes, and the exact figures beside it ----------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=12))
+def test_the_risk_by_entropy_is_that_of_as_many_equal_classes(sizes: list[int]) -> None:
+    """2^H equal classes have the entropy H; H by its definition, in bits."""
+    counts, n = ClassCounts(sizes), sum(sizes)
+    bits = -sum(s / n * math.log2(s / n) for s in sizes)
+    assert entropy_risk.joint_entropy(counts) == pytest.approx(bits, abs=1e-12)
+    assert entropy_risk.average_value_combinations(counts) == pytest.approx(2**bits)
+    assert entropy_risk.entropy_risk(counts) == pytest.approx(2**bits / n)
+    assert entropy_risk.degree_of_anonymity(counts) == pytest.approx(1 - bits / math.log2(n) if n > 1 else 0, abs=1e-12)
+    cells = ClassCounts(sizes, columns=("a",), codes=([*range(len(sizes))],))
+    kappa = sum(s / n * math.log(s / n * len(sizes)) for s in sizes)
+    assert entropy_risk.distance_from_uniform(cells) == {"cells": len(sizes), "kappa": pytest.approx(kappa, abs=1e-12)}
+
+
+def test_no_rounding_leaves_the_range_of_a_risk() -> None:
+    for n in range(1, 120):
+        alone = ClassCounts([1] * n, columns=("a",), codes=([*range(n)],))
+        assert entropy_risk.entropy_risk(alone) <= 1
+        assert 0 <= entropy_risk.degree_of_anonymity(alone) < 1e-12
+        kappa = entropy_risk.distance_from_uniform(alone)["kappa"]
+        assert kappa is not None
+        assert 0 <= kappa < 1e-12
+        assert entropy_risk.entropy_risk_of(math.log2(n) + 1e-9, n) <= 1
+    assert entropy_risk.distance_from_uniform(ClassCounts((2, 2))) == {"cells": None, "kappa": None}
+
+
+def test_the_risk_of_one_person_is_defined_and_of_nobody_is_not() -> None:
+    assert entropy_risk.entropy_risk_of(0.0, 1) == 1
+    with pytest.raises(DataError, match="nobody"):
+        entropy_risk.entropy_risk_of(0.0, 0)
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(1, 4))
+def test_expected_matches_and_unique_people_are_those_of_all_samples(weights: list[int], n: int) -> None:
+    """Every sample of n people in turn: classes that somebody is in, and people who are alone in theirs."""
+    p = [w / sum(weights) for w in weights]
+    classes = unique = 0.0
+    for sample in itertools.product(range(len(p)), repeat=n):
+        chance = math.prod(p[c] for c in sample)
+        classes += chance * len(set(sample))
+        unique += chance * sum(sample.count(c) == 1 for c in sample)
+    assert entropy_risk.exact_marketer_of(p, n) == pytest.approx(classes / n)
+    assert entropy_risk.exact_unique_of(p, n) == pytest.approx(unique / n)
+
+
+# --- individual risk ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("f", [1, 2, 3, 29, 30, 31, 200])
+@pytest.mark.parametrize("p", [1e-6, 0.01, 0.3, 0.499999, 0.5, 0.500001, 0.9, 1.0])
+def test_the_individual_risk_is_its_integral_by_either_way(f: int, p: float) -> None:
+    """The series and the recursion, on both sides of where one takes over from the other, against the defining integral."""
+    from scipy.integrate import quad
+
+    expected = quad(
+        lambda u: u ** (f - 1) * p / (p + (1 - p) * u), 0, 1, epsabs=0, epsrel=1e-11, limit=400, points=[min(p, 0.5)]
+    )[0]
+    (found,) = benedetti_franconi([f], [f / p])
+    assert found == pytest.approx(expected, rel=1e-7)
+    assert p / f <= found <= 1 / f
+
+
+def test_weights_may_add_up_to_the_sample_but_not_to_less() -> None:
+    assert benedetti_franconi([3], [3.0]).tolist() == [1 / 3]
+    assert benedetti_franconi([3], [3.0 * (1 - 1e-10)]).tolist() == [1 / 3], "as far as rounding goes"
+    for weights in ([2.999], [math.nan], [math.inf]):
+        with pytest.raises(DataError):
+            benedetti_franconi([3], weights)
+    with pytest.raises(DataError):
+        benedetti_franconi([0], [3.0])

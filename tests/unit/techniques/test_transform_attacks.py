@@ -237,3 +237,60 @@ def test_rows_of_a_database_have_no_order_of_their_own_and_are_shuffled_all_the_
     for order in (np.arange(N), np.argsort(np.argsort(row_hashes(PEOPLE.columns, N, 0)))):
         assert abs(np.corrcoef(order, places)[0, 1]) < 0.25
     assert done.records_out == N
+
+
+# -- values that change owners ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("percent", "fine"), [(0, False), (1e-9, True), (100, True), (100.5, False), (-1, False)])
+def test_a_window_is_a_percentage_above_zero(percent, fine):
+    if fine:
+        assert tf.RankSwap("x", percent=percent).percent == percent
+    else:
+        with pytest.raises(PolicyError, match="percentage"):
+            tf.RankSwap("x", percent=percent)
+
+
+@pytest.mark.parametrize(("values", "fine"), [(5, True), (4, False)])
+def test_five_values_are_needed_and_missing_ones_are_none(values, fine):
+    table = pa.table({"x": pa.array([float(i) if i < values else None for i in range(20)])})
+    if fine:
+        out = tf.RankSwap("x").run(table, 1)["x"].to_pylist()
+        assert sorted(out[:5]) == [0.0, 1.0, 2.0, 3.0, 4.0]
+        assert out[5:] == [None] * 15
+    else:
+        with pytest.raises(DataError, match="has 4 values"):
+            tf.RankSwap("x").run(table, 1)
+
+
+def test_which_of_equal_numbers_is_swapped_does_not_follow_from_their_place():
+    """At the border of two numbers, records from anywhere change, not those that stand next to it in the file."""
+    out = np.array(tf.RankSwap("x", percent=5).run(pa.table({"x": [1] * 200 + [2] * 200}), 1)["x"])
+    changed = np.flatnonzero(out != np.repeat([1, 2], 200))
+    assert len(changed) > 0
+    assert changed.min() < 150
+    assert changed.max() >= 250
+
+
+def test_no_two_steps_draw_the_same():
+    """Another column, window or purpose has other draws of the same seed: one published table tells nothing about another."""
+    steps = [tf.RankSwap("x"), tf.RankSwap("y"), tf.RankSwap("x", percent=6)]
+    assert len({key for step in steps for key in step._keys(1)}) == 6
+    assert len({step._key(1) for step in (tf.Permute("x"), tf.Permute("x", others=("y",)), tf.Permute("x", within=("y",)))}) == 3
+
+
+@pytest.mark.parametrize(("sexes", "alone"), [("ffmm", 0), ("ffm", 1), ("fm", 2)])
+def test_nobody_is_alone_in_a_group_that_is_permuted(sexes, alone):
+    table = pa.table({"x": [*range(len(sexes))], "sex": [*sexes]})
+    if not alone:
+        assert sorted(tf.Permute("x", within=("sex",)).run(table, 1)["x"].to_pylist()) == [0, 1, 2, 3]
+        return
+    with pytest.raises(DataError, match=rf"{alone} record\(s\) are alone within 'sex'"):
+        tf.Permute("x", within=("sex",)).run(table, 1)
+
+
+def test_groups_of_two_columns_are_their_combinations_and_missing_is_a_value():
+    table = pa.table({"x": [*range(8)], "sex": ["f", "f", "m", "m", None, None, "f", "f"], "town": [*"aaaaaabb"]})
+    for seed in range(20):
+        out = tf.Permute("x", within=("sex", "town")).run(table, seed)["x"].to_pylist()
+        assert [set(out[i : i + 2]) for i in range(0, 8, 2)] == [{0, 1}, {2, 3}, {4, 5}, {6, 7}]

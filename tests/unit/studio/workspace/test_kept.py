@@ -144,11 +144,11 @@ def test_what_a_killed_process_left_is_swept(workspace: Workspace) -> None:
     folder.with_name(f"{key}.private.json").write_text("{}")
     (workspace.files.root / "incoming" / ("1" * 16)).write_bytes(b"half")
     (workspace.files.root / "tables" / ("2" * 16)).mkdir()
-    (workspace.files.root / "releases" / "notes.txt").write_text("somebody's own")
+    (workspace.files.root / "releases" / "notes").mkdir()
     workspace.tables.sweep()
     workspace.releases.sweep()
     assert [p.name for p in (workspace.files.root / "tables").iterdir()] == [kept.id]
-    assert [p.name for p in (workspace.files.root / "releases").iterdir()] == ["notes.txt"], "only what has the name of a release"
+    assert [p.name for p in (workspace.files.root / "releases").iterdir()] == ["notes"], "only what has the name of a release"
     assert not list((workspace.files.root / "incoming").iterdir())
 
 
