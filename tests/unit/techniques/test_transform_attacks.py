@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import shoal
 import shoal.techniques as tf
-from shoal.errors import DataError, PolicyError
+from shoal.errors import DataError, PolicyError, UsageError
 from shoal.kernels.order import row_hashes
 from shoal.model.plan import Plan
 from shoal.techniques.perturb.noise import Noise, Precision, decimals_of, own_decimals, rounded
@@ -294,3 +294,55 @@ def test_groups_of_two_columns_are_their_combinations_and_missing_is_a_value():
     for seed in range(20):
         out = tf.Permute("x", within=("sex", "town")).run(table, seed)["x"].to_pylist()
         assert [set(out[i : i + 2]) for i in range(0, 8, 2)] == [{0, 1}, {2, 3}, {4, 5}, {6, 7}]
+
+
+def coded(values, **limits):
+    made = tf.top_bottom("x", [str(v) for v in dict.fromkeys(values)], [values.count(v) for v in dict.fromkeys(values)], **limits)
+    return made.low, made.high
+
+
+def test_a_share_of_the_people_is_at_least_that_many():
+    ten = list(range(10))
+    assert coded(ten, share=0.05)[0] == coded(ten, people=1)[0] == 0
+    assert coded(ten, share=0.11) == coded(ten, people=2) != coded(ten, people=1)
+    with pytest.raises(UsageError, match="at least one record"):
+        coded(ten, share=0.0)
+    with pytest.raises(UsageError, match="needs low="):
+        tf.top_bottom("x")
+
+
+def test_limits_are_rounded_to_a_twentieth_of_the_range():
+    """0 to 1000: to tens, not to hundreds, although at most half as many again would be coded with these."""
+    assert coded(list(range(1001)), people=310) == (310, 690)
+
+
+@pytest.mark.parametrize(("beside", "low"), [(2, 4.0), (3, 3.5)])
+def test_half_as_many_again_may_be_coded_and_no_more(beside, low):
+    values = [0, 1, 2, 3.5] + [3.9] * beside + [30 + i / 2 for i in range(21)]
+    assert coded(values, people=4)[0] == low
+
+
+def test_a_middle_of_one_number_is_left_and_one_of_none_is_refused():
+    assert coded([5] * 10, people=5) == (5, 5)
+    with pytest.raises(DataError, match="too narrow"):
+        coded([0] + [10.2] * 4 + [10.4] * 2 + [20] * 3, people=5)
+
+
+def test_a_limit_of_zero_has_no_sign():
+    low, _ = coded([-20, -10, -5, -0.3, *(5 + i for i in range(16))], people=4)
+    assert (low, math.copysign(1, low)) == (0, 1)
+
+
+@pytest.mark.parametrize(("least", "shown"), [(1, ("a", "b")), (2, ("b",)), (3, ())])
+def test_a_value_of_exactly_so_many_records_is_named(least, shown):
+    assert tf.suppress_rare("x", ["a", "b"], [1, 2], min_count=least).keys == shown
+    out = tf.Rare("x", min_count=least).run(pa.table({"x": ["a", "b", "b", None]}), 0)["x"].to_pylist()
+    assert out == [v if v in shown or v is None else "*" for v in ("a", "b", "b", None)]
+
+
+def test_a_count_of_records_is_a_whole_number_of_at_least_one():
+    with pytest.raises(UsageError, match="at least 1"):
+        tf.suppress_rare("x", ["a"], [1], min_count=0)
+    for wrong in (0, True, 2.0):
+        with pytest.raises(PolicyError, match="whole number of at least 1"):
+            tf.Rare("x", min_count=wrong)
