@@ -111,3 +111,43 @@ def test_several_columns_of_numbers_to_a_hundred_number_nobody(alike: int, highe
 def test_fractions_number_nobody() -> None:
     (found,) = find_columns([column("column7", [i / 7 for i in range(1, 60)], 3)])
     assert found.role is Role.QUASI
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ann@example.org",
+        "card 4111111111111111",
+        "DE89370400440532013000",
+        "John Smith",
+        "王秀英",
+        "617-555-1234",
+        "site.org/ann",
+    ],
+)
+def test_one_cell_that_names_somebody_is_not_published(text: str) -> None:
+    """One row of more than a hundred; the reason does not repeat the value."""
+    beside = [column(name, ["Ee", "Oo", "Uu"], 70) for name in BESIDE]
+    found = find_columns([*beside, column("gizmoness", ["ax", "bo", text], [100, 100, 1])])[-1]
+    assert found.role in (Role.UNDECIDED, Role.DIRECT)
+    assert text not in found.reason
+
+
+@pytest.mark.parametrize("name", ["hobby", "score", "smoker", "satisfaction"])
+def test_one_address_of_a_page_keeps_a_column_open(name: str) -> None:
+    (found,) = find_columns([column(name, ["low", "high", "social.example/ann.smith"], [100, 100, 1])])
+    assert found.role is Role.UNDECIDED
+
+
+@pytest.mark.parametrize(("values", "expected"), [(["1st", "2nd", "3rd"], Role.QUASI), ([2019, 2020, 2021], Role.INSENSITIVE)])
+def test_a_year_in_words_is_a_year_of_study(values: list[object], expected: Role) -> None:
+    (found,) = find_columns([column("year", values, 40)])
+    assert found.role is expected
+
+
+@pytest.mark.parametrize(("shared", "expected"), [(2, Role.DIRECT), (3, Role.QUASI)])
+def test_numbers_given_out_may_stand_in_two_rows_by_a_slip(shared: int, expected: Role) -> None:
+    """98 different numbers in 100 rows are those of people."""
+    numbers = [1000 + 3 * i for i in range(100 - shared)]
+    (found,) = find_columns([column("gizmoness", numbers, [2] * shared + [1] * (100 - 2 * shared))])
+    assert found.role is expected

@@ -5,6 +5,7 @@ A name of a column never vouches for its values: codes of diseases do not have n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from shoal.find.dates import unix_times
@@ -66,13 +67,17 @@ def _texts(facts: ColumnFacts, decision: Decision) -> str:
     people = facts.distinct > SINGLE_LEAST and names_share(facts.values) >= SINGLE_SHARE
     if facts.distinct > 2 and (people or full_names_share(facts.values) >= FULL_SHARE):
         return "its values look like names of people"
-    if _typed_names(facts):
+    if typed_names(facts):
         return "some of its values, which few rows have, may name people or years"
     return ""
 
 
-def _typed_names(facts: ColumnFacts) -> bool:
-    """Whether most rows choose from a few texts, and some of the others hold a name or a number of four digits or more."""
+_ADDRESS = re.compile(r"\w\.[^\W\d_]{2,}/\w")
+"""A page of a network address, also without https."""
+
+
+def typed_names(facts: ColumnFacts) -> bool:
+    """Whether most rows choose from a few texts, and some of the others hold a name, an address or a number of four digits."""
     if len(facts.counts) != facts.distinct or ticked(facts):
         return False
     most = max(TYPED, RARE * facts.filled)
@@ -81,7 +86,7 @@ def _typed_names(facts: ColumnFacts) -> bool:
     rows = facts.filled - sum(facts.rows_with[v] for v in rare)
     if not rare or rows < SHARED * facts.filled or _longest_number(chosen) > LONGEST_ANSWER:
         return False
-    return _longest_number(rare) > LONGEST_ANSWER or any(map(names_somebody, rare))
+    return _longest_number(rare) > LONGEST_ANSWER or any(_ADDRESS.search(text) or names_somebody(text) for text in rare)
 
 
 def _longest_number(texts: Sequence[str]) -> int:

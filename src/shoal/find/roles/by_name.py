@@ -47,6 +47,7 @@ MOST_DEGREES = 180
 """Whole numbers up to it are not a position on earth: it has fractions, or is in metres."""
 MARKS = word_set("column_names", "marks in numbers")
 """Words for notes and for marks at school: numbers are marks."""
+YEARS = word_set("column_names", "year")
 PERCENT = word_set("column_names", "percentage")
 _HOW_OFTEN = re.compile(alternatives("questions", "how often"))
 _PLAIN_WORD = re.compile(r"[^\W\d_]{3}[^\d@]*")
@@ -344,6 +345,13 @@ CHECKS: tuple[Check, ...] = (
         ("technical",),
         lambda view: view.guess.scale is Scale.DATE and _span(view.facts) >= LIFETIME,
         Decision(Role.QUASI, "its years are as far apart as years of birth", 0.65, "birth_date", 3, Scale.DATE),
+    ),
+    Check(  # the year of study; nothing else that says year holds words
+        ("technical",),
+        lambda view: (
+            YEARS.issuperset(raw_words(view.facts.name)) and view.facts.numbers is None and view.guess.scale is not Scale.DATE
+        ),
+        Decision(Role.QUASI, "its name says year, and its values are no years: others may know them", 0.5, "education"),
     ),
     Check(
         ("technical",),

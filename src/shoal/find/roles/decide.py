@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shoal.find.finding import ColumnFacts, EvidenceKind, Scale, ScaleGuess
+from shoal.find.identifiers import spread
 from shoal.find.name_words import opaque, raw_words
 from shoal.find.orders import answers_of_opinion
 from shoal.find.people import names_somebody
 from shoal.find.questions import answer_texts, question
-from shoal.find.roles.by_cells import by_cells
+from shoal.find.roles.by_cells import by_cells, typed_names
 from shoal.find.roles.by_name import by_name, counted_inside, inside_a_group
 from shoal.find.roles.by_values import by_addresses, by_full_names, by_row_numbers, by_shape, by_value_topic, by_weight
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision, with_evidence
@@ -24,10 +25,12 @@ from shoal.find.roles.keys import (
     by_number_word,
     by_person_word,
     in_unknown_script,
+    numbering,
     own_words,
     repeated_numbers,
     short_codes,
 )
+from shoal.find.safe_harbor.spellings import certain_in
 from shoal.find.topics import BY_KEY, expanded
 from shoal.find.vocabulary import word_set
 from shoal.find.whole_numbers import MOST_CODES, around_zero, dense
@@ -101,7 +104,9 @@ def _shared(view: ColumnView) -> Decision | None:
         return None
     if short_codes(facts) if facts.numbers is None else not (view.rated or _counts(facts)):
         return None
-    if facts.numbers is None and any(map(names_somebody, facts.values)):
+    if facts.numbers is None and (
+        certain_in(spread(facts.values)) or typed_names(facts) or any(map(names_somebody, facts.values))
+    ):
         return None
     why = "its values repeat in many rows, and the columns beside it are known: others may know which one a person has"
     return Decision(Role.QUASI, why, 0.3)
@@ -141,6 +146,8 @@ FEWEST_CODES = 12
 """Different values up to which numbers without a name are codes, also those with fractions."""
 OWN_CODES = 0.5
 """Share of the rows that are the only ones with their code from which codes may number people."""
+NEARLY_OWN = 0.98
+"""Different numbers per row from which rows that share one do so by a slip, if the numbers lie as those that are given out."""
 FEW_FOUND = 0.05
 """Share of the rows that a column may find by itself before it is taken for known under any name."""
 
@@ -173,7 +180,8 @@ def _by_count(view: ColumnView, decision: Decision) -> Decision:
     if decision.role is Role.UNDECIDED and in_unknown_script(facts):
         return decision  # it may name people
     percent = f"{100 * facts.singled_out:.0f} % of the rows are the only ones with their value"
-    own = facts.distinct == facts.filled and facts.whole and not below_zero(facts) and not view.several
+    own = facts.distinct >= NEARLY_OWN * facts.filled and facts.whole and not below_zero(facts) and not view.several
+    own = own and (facts.distinct == facts.filled or numbering(facts))
     coded = facts.kind == "text" and facts.singled_out >= OWN_CODES and short_codes(facts)
     if decision.role is Role.UNDECIDED and own:
         why = "every row has its own whole number, and nothing says that it is an amount"
