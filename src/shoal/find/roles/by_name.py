@@ -351,7 +351,9 @@ CHECKS: tuple[Check, ...] = (
         lambda view: (
             YEARS.issuperset(raw_words(view.facts.name)) and view.facts.numbers is None and view.guess.scale is not Scale.DATE
         ),
-        Decision(Role.QUASI, "its name says year, and its values are no years: others may know them", 0.5, "education"),
+        Decision(
+            Role.QUASI, "its name says year, and its values are words: a year of study, which others may know", 0.5, "education"
+        ),
     ),
     Check(
         ("technical",),
