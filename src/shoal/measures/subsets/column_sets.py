@@ -242,7 +242,7 @@ def separation(counts: ClassCounts | SetSizes) -> float:
     sizes, n = counts.sizes, float(counts.n_members)
     if n < 2:
         return 1.0
-    alike = (sizes.astype(np.float64) * (sizes - 1)).sum()  # not as a product of vectors: threads of BLAS would spin beside it
+    alike = float((sizes * (sizes - 1)).sum())  # not as a product of vectors: threads of BLAS would spin beside it
     return float(1.0 - alike / (n * (n - 1.0)))
 
 
@@ -294,7 +294,8 @@ def _from_base(counts: ClassCounts, sets: Sequence[tuple[str, ...]]) -> list[Sub
         described = {one.columns: _describe(one) for one in sizes_of_sets(codes, sets)}
         return [described[names] for names in sets]
     cards = {name: int(own.max(initial=-1)) + 1 for name, own in codes.items()}
-    return [_describe(SetSizes(s, _add_sizes([codes[n] for n in s], [cards[n] for n in s], counts.sizes))) for s in sets]
+    added = (_add_sizes([codes[n] for n in s], [cards[n] for n in s], counts.sizes) for s in sets)
+    return [_describe(SetSizes(s, sizes, counts.n_members)) for s, sizes in zip(sets, added, strict=True)]
 
 
 def _add_sizes(codes: Sequence[CodeArray], cards: Sequence[int], sizes: IntArray) -> IntArray:
@@ -331,7 +332,7 @@ def subset_count(counts: ClassCounts, columns: Sequence[str], *, recount: Recoun
 def _by_sets(counts: ClassCounts, sets: Sequence[tuple[str, ...]], recount: Recount | None) -> Iterator[Subset]:
     if not adds_up(counts) and recount is not None:
         counted = ((names, recount(names)) for names in sets)
-        return (_describe(SetSizes(names, c.sizes), unique_members(c)) for names, c in counted)
+        return (_describe(SetSizes(names, c.sizes, c.n_members), unique_members(c)) for names, c in counted)
     return iter(_from_base(counts, sets))
 
 

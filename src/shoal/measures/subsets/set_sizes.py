@@ -32,15 +32,12 @@ class SetSizes:
 
     columns: tuple[str, ...]
     sizes: IntArray
+    n_members: int
     alone: int = 0
 
     @property
     def n_classes(self) -> int:
         return len(self.sizes) + self.alone
-
-    @property
-    def n_members(self) -> int:
-        return int(self.sizes.sum()) + self.alone
 
     @property
     def k(self) -> int:
@@ -84,7 +81,7 @@ def _grow(
         if len(further) < len(left):
             sizes = group_sizes([longer], [size])
             single = int(np.count_nonzero(sizes == 1))
-            yield from (SetSizes(names, sizes, alone) for columns, names in left if not columns)
+            yield from (SetSizes(names, sizes, alone + len(longer), alone) for columns, names in left if not columns)
         if further and len(longer) > SMALL and single * ENOUGH >= len(longer):
             rest = np.flatnonzero(_may_be_several(longer, size))
             several = rest if rows is None else rows[rest]
