@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import shoal
 from shoal.errors import UsageError
 from shoal.prediction import uniqueness, uniqueness_from_power_sums
 
@@ -78,3 +79,19 @@ def test_impossible_sums_and_cells_are_refused():
         uniqueness_from_power_sums([0.1, 0.2], 10)
     with pytest.raises(UsageError, match="error"):
         uniqueness_from_power_sums(sums, 10, error=-0.1)
+
+
+@pytest.mark.parametrize("digits", [2, 3, 6, 9, 12])
+def test_rounded_sums_of_small_groups_hold_the_truth(digits):
+    """Up to a group of m the sums tell the answer but for their rounding: the range is narrow, and no grid may spoil it."""
+    rng, out, widths = np.random.default_rng(77), [], []
+    for _ in range(120):
+        p = rng.dirichlet(np.full(int(rng.integers(3, 60)), rng.choice([0.1, 0.5, 1, 5, 50])))
+        most = int(rng.choice([3, 4, 6]))
+        k = int(rng.integers(2, min(len(p), most) + 1))
+        texts = [f"{(p**r).sum():.{digits}g}" for r in range(2, most + 1)]
+        found = shoal.predict("uniqueness", power_sums=",".join(texts), group_size=k).answer
+        out += [(len(p), k)] if missed(p, k, found) else []
+        widths.append(found.high - found.low)
+    assert out == []
+    assert np.median(widths) < 30 * 10.0**-digits + 1e-5

@@ -8,7 +8,8 @@ sums :math:`S_{r+1}=\int x^r d\mu`. Up to six people, Newton's identities give :
 and :math:`\ln(1+xz)/x` is completely monotone in x. So among all :math:`\mu` with the given moments K(z) is smallest and largest,
 at every z > 0, at the two principal representations (Chebyshev, Markov, Krein): measures with a handful of points, found by
 Gauss quadrature. The answer is evaluated at both, and they are the ends of the interval. Sums that were rounded are allowed to
-vary within their rounding; the two extreme measures then come from a linear programme.
+vary within their rounding; the two extreme measures then come from a linear programme on a grid of points. Up to a group of m
+Newton's identities, with the rounding carried through them, correct it.
 
 Takes    S_2 … S_m, the group size; what else is known: the largest cell, the number of cells, the rounding of the sums
 Returns  Estimate: exact up to a group of m; else B while the sums leave at most 10 % open and no cell is all but certain to
@@ -28,7 +29,7 @@ from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.prediction.distribution import Floats, fraction, log_uniform, whole
 
-_OPEN = math.log(1.1)
+_OPEN, _STRAINED, _NEAR = math.log(1.1), 2.0, 1e-3
 _AS_EXACT = 1e-7
 """Sums known better than this are taken as exact: the programme could not tell them apart."""
 
@@ -84,7 +85,13 @@ def uniqueness_from_power_sums(
     ends = rounded_extremes(s, loose, largest, k) if loose.max(initial=0.0) > _AS_EXACT else principal(s, largest)
     logs = [log_coefficient(points, k) for points in ends]
     low, high = sorted(min(top, log_value) for log_value, _ in logs)
-    return _between(low, high, max(strain for _, strain in logs), f"power sums up to S_{s.size}: both extreme distributions")
+    strain, name = max(strain for _, strain in logs), f"power sums up to S_{s.size}: both extreme distributions"
+    if k > s.size:
+        return _between(low, high, strain, name)
+    least, most = (math.log(x) if x > 0 else -math.inf for x in newton_ends(s, loose, k))
+    close = _NEAR if strain <= _STRAINED else math.inf  # the extreme measures say what Newton's identities leave open
+    low, high = max(least, low - close), min(most, top, high + close)
+    return _between(min(low, high), high, 0.0, name)
 
 
 def newton(s: Floats, k: int) -> Estimate:
@@ -106,10 +113,24 @@ def newton(s: Floats, k: int) -> Estimate:
     return Estimate(value, max(0.0, value - slack), min(1.0, value + slack), level=1.0, method=name, grade="C", notes=note)
 
 
+def newton_ends(s: Floats, loose: Floats, k: int) -> tuple[float, float]:
+    """The ends of k! e_k for sums that lie within their rounding: the sum without signs grows most.
+
+    >>> [round(end, 6) for end in newton_ends(np.array([1.0, 0.38, 0.162]), np.array([0.01, 0.01]), 3)]
+    [0.16936, 0.19864]
+    """
+    unsigned, size = [1.0], [1.0]
+    for sums, out in ((s, unsigned), (s * np.concatenate(([1.0], 1.0 + loose)), size)):
+        for j in range(1, k + 1):
+            out.append(math.fsum(math.perm(j - 1, r - 1) * out[j - r] * float(sums[r - 1]) for r in range(1, j + 1)))
+    value, slack = newton(s, k).value, size[k] - unsigned[k] + 1e-15 * size[k]
+    return max(0.0, value - slack), min(1.0, value + slack)
+
+
 def _between(log_low: float, log_high: float, strain: float, name: str) -> Estimate:
-    slack = 1e-6 if strain <= 2.0 else 0.2
+    slack = 1e-6 if strain <= _STRAINED else 0.2
     log_low, log_high = log_low - slack, min(0.0, log_high + slack)
-    fine = log_high - log_low <= _OPEN and strain <= 2.0
+    fine = log_high - log_low <= _OPEN and strain <= _STRAINED
     note = () if fine else ("the power sums leave much open for a group of this size",)
     log_value = 0.5 * (max(log_low, log_high - 2.0) + log_high)
     return Estimate(
