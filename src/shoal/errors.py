@@ -37,6 +37,27 @@ class ShoalError(Exception):
         return f"{self.message}\n  {self.hint}" if self.hint else self.message
 
 
+class refuse:
+    """Raise ``error`` in place of exceptions of these kinds, whose own texts may contain data values.
+
+    >>> with refuse(UsageError("the share is not a number."), ValueError):
+    ...     float("one half")
+    Traceback (most recent call last):
+    shoal.errors.UsageError: the share is not a number.
+    """
+
+    def __init__(self, error: Exception, *kinds: type[BaseException]) -> None:
+        self.error = error
+        self.kinds = kinds
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, raised: BaseException | None, _trace: object) -> None:
+        if isinstance(raised, self.kinds):
+            raise self.error from None
+
+
 class UsageError(ShoalError, ValueError):
     """The caller asked for something that makes no sense: exit code 2."""
 

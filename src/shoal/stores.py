@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from shoal.errors import DataError, EngineError, UsageError
+from shoal.errors import DataError, EngineError, UsageError, refuse
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -127,10 +127,8 @@ def connect(
         options.setdefault("pool_pre_ping", True)
     elif url in ("sqlite://", "sqlite:///:memory:"):
         options |= {"poolclass": sa.pool.StaticPool, "connect_args": {"check_same_thread": False}}
-    try:
+    with refuse(UsageError("this is not a database URL.", hint=hint), sa.exc.ArgumentError, ImportError):
         engine = sa.create_engine(url, **options)
-    except (sa.exc.ArgumentError, ImportError):
-        raise UsageError("this is not a database URL.", hint=hint) from None
     if engine.dialect.name not in ("sqlite", "postgresql"):
         engine.dispose()
         raise UsageError(f"'{scheme}' is not a database for this: only SQLite and PostgreSQL are.", hint=hint)

@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
-from shoal.errors import PolicyError, UsageError, check_options
+from shoal.errors import PolicyError, UsageError, check_options, refuse
 from shoal.model.roles import MissingPolicy
 
 if TYPE_CHECKING:
@@ -163,10 +163,8 @@ def missing_rule(missing: str | MissingPolicy) -> MissingPolicy:
     """The rule for missing values by its name."""
     if isinstance(missing, MissingPolicy):
         return missing
-    try:
+    with refuse(UsageError("the rule for missing values is not known.", hint="Rules: own, wildcard, drop."), ValueError):
         return MissingPolicy(missing)
-    except ValueError:
-        raise UsageError("the rule for missing values is not known.", hint="Rules: own, wildcard, drop.") from None
 
 
 _PEOPLE = re.compile(r"^\s*([+-]?)\s*([0-9][0-9_,]*(?:\.[0-9]*)?(?:e[0-9]{1,2})?)\s*(k|m|bn|b|g)?\s*$", re.IGNORECASE)

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import shoal
 from shoal.disk.atomic import publish, staged
 from shoal.errors import OutputError
 from shoal.model.display import Progress
@@ -75,8 +76,6 @@ def demo(
 
 
 def _walk(work: Path, target: Path, people: int, seed: int, progress: Progress) -> Demo:
-    import shoal
-
     progress(0.02, "generating people")
     source = shoal.datasets.write_people(work / "people.parquet", people, seed)
     (work / "policy.yml").write_bytes(files("shoal.api").joinpath("demo_policy.yml").read_bytes())
@@ -97,8 +96,6 @@ def _walk(work: Path, target: Path, people: int, seed: int, progress: Progress) 
 
 
 def _measure(table: Any) -> dict[str, Any]:
-    import shoal
-
     measured = shoal.measure(table)
     three = table.count(("date_of_birth", "sex", "postcode"))
     return {
@@ -114,7 +111,6 @@ def _measure(table: Any) -> dict[str, Any]:
 
 def _predict(group_size: int = 100) -> dict[str, Any]:
     """From the country's age pyramid alone: no table is needed."""
-    import shoal
     from shoal.datasets.country import age_pyramid
 
     joint = [share * half for share in age_pyramid() for half in (0.5, 0.5)]
@@ -128,7 +124,6 @@ def _predict(group_size: int = 100) -> dict[str, Any]:
 
 
 def _release(table: Any, work: Path) -> dict[str, Any]:
-    import shoal
     from shoal.release.verification import verify
 
     release = shoal.anonymize(table, work / "policy.yml")

@@ -29,6 +29,7 @@ from shoal.prediction.questionnaire.meter import Meter
 from shoal.prediction.questionnaire.questionnaire import TOGETHER, Questionnaire
 from shoal.prediction.summaries.published import PublishedSummary, Resolver
 from shoal.registry.answer.answer import Answer
+from shoal.registry.answer.joint import ESTIMATED
 from shoal.registry.keep.builtin import KEY, countries
 from shoal.registry.records.vocabulary import attribute
 
@@ -212,8 +213,6 @@ def _named_registry(path: Path) -> Path | None:
 
 def _published(answer: Answer, asked: str) -> PublishedSummary:
     """What a questionnaire needs of an answer, its table with the axes in the order asked; stops where the registry has none."""
-    from shoal.registry.answer.joint import ESTIMATED
-
     if not answer.records:
         raise UsageError(
             f"the registry has no record of '{','.join(answer.codes)}' in '{answer.population}'.",

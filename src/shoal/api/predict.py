@@ -9,7 +9,7 @@ from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
 from shoal import prediction
 from shoal.api.prediction import Prediction, chart_of, record_counts, record_steps, zipf_thresholds
-from shoal.errors import UsageError, check_options, suggest
+from shoal.errors import UsageError, check_options, refuse, suggest
 from shoal.forms.counts import are_identifiers, read_counts
 from shoal.model.display import written
 from shoal.model.estimate import Estimate
@@ -205,10 +205,8 @@ def _distribution(options: Cells) -> prediction.Distribution:
 
 
 def _parts(text: str) -> list[Decimal]:
-    try:
+    with refuse(UsageError("numbers are given as 0.4,0.3,0.3."), InvalidOperation):
         return [Decimal(x.strip()) for x in text.split(",") if x.strip()]
-    except InvalidOperation:
-        raise UsageError("numbers are given as 0.4,0.3,0.3.") from None
 
 
 def _rounding(text: str) -> list[float]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.cli import _shared
 from shoal.cli._shell import texts
-from shoal.errors import UsageError
+from shoal.errors import UsageError, refuse
 from shoal.model.display import as_percent, written
 
 if TYPE_CHECKING:
@@ -119,10 +119,8 @@ def sizes(text: str) -> dict[str, int]:
 
 def frequencies(text: str) -> dict[int, int]:
     """Numbers of classes by their size, ``1=120,2=25``."""
-    try:
+    with refuse(UsageError("classes are given as size=number,size=number.", hint="For example 1=120,2=25,3=10."), ValueError):
         return {int(size): number for size, number in sizes(text).items()}
-    except ValueError:
-        raise UsageError("classes are given as size=number,size=number.", hint="For example 1=120,2=25,3=10.") from None
 
 
 def show_households(homes: HouseholdRisk) -> None:

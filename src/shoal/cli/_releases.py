@@ -14,6 +14,7 @@ from shoal.cli import _shared
 from shoal.cli._shared import shell_word
 from shoal.disk.atomic import free, write_text
 from shoal.errors import UsageError
+from shoal.model.certificate.certificate import cost_of
 from shoal.model.display import written
 from shoal.model.roles import Role
 from shoal.release.make.known_columns import finding_columns
@@ -39,8 +40,6 @@ ATTACKS_SHOWN = 5
 
 def show_release(release: Release, out: Path, place: str = "", earlier: AttackResult | None = None) -> None:
     """The release, with what it and the owner's ``earlier`` ones tell together: that is for the owner alone."""
-    from shoal.model.certificate.certificate import cost_of
-
     certificate = release.certificate
     cost = cost_of(certificate)
     _shared.line(cost.sentence, style="bold red" if cost.blank else "bold")

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 import shoal
-from shoal.cli import _shared
+from shoal.cli import _shared, build
 from shoal.cli._shell import options
 from shoal.cli._shell.commands import ALL, examples
 from shoal.disk.atomic import free, publish, scratch, staged
@@ -159,8 +159,6 @@ def manual(
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the pages: shoal.1, shoal-measure.1 …")],
 ) -> None:
     """Write manual pages (man), one per command."""
-    from shoal.cli import build
-
     pages = list(_pages(typer.main.get_command(build()), "shoal"))
     target = free(out)
     with staged(target.parent) as stage:

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import OutputError
+from shoal.errors import OutputError, refuse
 
 
 @contextmanager
@@ -147,10 +147,8 @@ def is_left(left: Path) -> bool:
 
 def state_folder() -> Path:
     """The user's folder for what Shoal remembers between runs (``XDG_STATE_HOME``); it may not exist yet."""
-    try:
+    with refuse(OutputError("this user has no home folder.", hint="Set XDG_STATE_HOME to a folder that lasts."), RuntimeError):
         return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "shoal"
-    except RuntimeError:
-        raise OutputError("this user has no home folder.", hint="Set XDG_STATE_HOME to a folder that lasts.") from None
 
 
 def write_private(path: Path, text: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from shoal.errors import PolicyError, ShoalError, UsageError, suggest
 from shoal.forms.counts import count_column, read_counts
+from shoal.prediction.attributes.rounding import rounded
 from shoal.prediction.distribution import Distribution, whole
 from shoal.prediction.questionnaire.questionnaire import ROLES, Questionnaire
 from shoal.prediction.questionnaire.questions import MOST_CELLS
@@ -200,7 +201,6 @@ def _add_table(q: Questionnaire, name: str, value: Any, options: dict[str, Any],
 
 def _add_normal(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
     from shoal.kernels.scipy import stats
-    from shoal.prediction.attributes.rounding import rounded
 
     width, mean, sd = float(value.get("width", 1)), float(value.get("mean", 0)), float(value["sd"])
     if not (math.isfinite(mean) and 0 < sd < math.inf and 0 < width < math.inf):

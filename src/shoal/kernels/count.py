@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels import _loops as loops
 from shoal.kernels.group import DIRECT_FACTOR, SMALL, KeyArray, compiled_pays, group_words, mostly_distinct
 from shoal.model.counts.classes import IntArray
 
@@ -36,7 +37,6 @@ def count_keys(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
         return keys.view(np.uint64), table[keys]
     if n < FEW or not compiled_pays(n // 4) or mostly_distinct(key):
         return _sorted_runs(key)
-    from shoal.kernels import _loops as loops
 
     distinct, counts = loops.count_hash(key, n // 8)  # beyond that a hash table takes more memory than sorting
     if len(distinct) == 0:
@@ -69,7 +69,6 @@ def add_digit(
         key *= np.uint64(width)
         key += lookup.astype(np.uint64).take(digits)
         return
-    from shoal.kernels import _loops as loops
 
     loops.add_digit(key, digits, np.uint64(width), lookup, used)
 
@@ -127,7 +126,6 @@ def _sort_all(words: Sequence[KeyArray], spaces: Sequence[int]) -> tuple[IntArra
         order = np.lexsort(words[::-1]).astype(np.int64)
         starts[1:] = np.logical_or.reduce([w[order][1:] != w[order][:-1] for w in words])
         return order, starts
-    from shoal.kernels import _loops as loops
 
     rows = np.empty((n, len(words) + 1), np.uint64)
     for j, word in enumerate(words):

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InternalError
+from shoal.kernels import _loops as loops
 from shoal.kernels.order import scrambled
 from shoal.model.counts.classes import LARGEST_KEY, ClassCounts, IntArray, PeopleCounts, SensitiveCounts, words_of
 
@@ -180,7 +181,6 @@ def group_keys(key: KeyArray, space: int) -> Grouping:
     n = len(key)
     if n < FEW or not compiled_pays(n):
         return _group_by_order(key, np.argsort(key)) if n else Grouping(np.zeros(0, np.int64), np.zeros(0, np.int64), 0)
-    from shoal.kernels import _loops as loops
 
     if space <= max(DIRECT_FACTOR * n, SMALL):
         ids, first = loops.group_direct(key, space)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels._loops import ODD
+from shoal.kernels._loops import ODD, hash_texts, mix_in, order_of
 from shoal.kernels.arrow import as_doubles, from_texts, is_missing, positions, to_numpy
 from shoal.kernels.jit import lean_njit, up_to
 from shoal.kernels.text import canonical_text
@@ -48,8 +48,6 @@ def text_hashes(values: Any) -> HashArray:
     if len(text) < FEW:
         _hash_few(where.astype(np.int64), payload, out)
     else:
-        from shoal.kernels._loops import hash_texts
-
         hash_texts(where, payload, out)
     if text.null_count:
         out[is_missing(text)] = _MISSING
@@ -203,8 +201,6 @@ def mix(hashes: HashArray, values: HashArray) -> None:
     if len(hashes) < FEW:
         hashes[:] = scrambled(hashes * ODD + values)
     else:
-        from shoal.kernels._loops import mix_in
-
         mix_in(hashes, values)
 
 
@@ -237,7 +233,6 @@ def sorted_order(hashes: HashArray) -> npt.NDArray[np.int64]:
     """
     if len(hashes) < SOME:
         return np.argsort(hashes, kind="stable").astype(np.int64)
-    from shoal.kernels._loops import order_of
 
     return order_of(hashes, 64)  # type: ignore[no-any-return]
 

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from shoal.errors import UnreadableError
+from shoal.errors import UnreadableError, refuse
 from shoal.kernels.arrow import as_doubles, from_texts, seconds, to_numpy, without_nan
 
 
@@ -193,10 +193,8 @@ def xml_tree(raw: bytes, what: str, hint: str) -> ElementTree.Element:
     """XML without a document type: one can be made to unfold without end. ``what`` and ``hint`` are for the error."""
     if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw or b"\x00" in raw[:200]:
         raise UnreadableError(f"the XML of {what} declares types of its own.", hint=hint)
-    try:
+    with refuse(UnreadableError(f"{what} is not readable XML.", hint=hint), ElementTree.ParseError):
         return ElementTree.fromstring(raw)  # noqa: S314  declared types and entities are refused above
-    except ElementTree.ParseError:
-        raise UnreadableError(f"{what} is not readable XML.", hint=hint) from None
 
 
 class Pattern:

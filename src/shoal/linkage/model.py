@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.disk.atomic import atomic
-from shoal.errors import DataError, UsageError
+from shoal.errors import DataError, UsageError, refuse
 from shoal.linkage.records import Field
 from shoal.linkage.similarity import LEVELS
 
@@ -113,10 +113,8 @@ class Model:
     def for_fields(self, fields: Sequence[Field]) -> Model:
         """This model for the fields of records, which it must know by name and kind, in their order."""
         known = {(f.name, f.kind): place for place, f in enumerate(self.fields)}
-        try:
+        with refuse(UsageError("the model was fitted for other fields.", hint="Name the same columns and kinds."), KeyError):
             places = [known[f.name, f.kind] for f in fields]
-        except KeyError:
-            raise UsageError("the model was fitted for other fields.", hint="Name the same columns and kinds.") from None
         return Model(tuple(fields), tuple(self.m[p] for p in places), tuple(self.u[p] for p in places), self.prior)
 
 

@@ -14,7 +14,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from shoal.errors import AccessError, DataError, UsageError
+from shoal.errors import AccessError, DataError, UsageError, refuse
 from shoal.protector.actions.frame import SessionPart, log_names
 from shoal.protector.actions.pseudonyms import any_planted
 from shoal.protector.crypto import base32, blind_rsa
@@ -43,12 +43,10 @@ def begin(issuer: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
 
 def finish(secret: Mapping[str, str], answer: str) -> dict[str, str]:
     """The credential, from the secret and the issuer's answer; an answer to another request is refused."""
-    try:
+    with refuse(DataError("this is not the secret of a request, or no answer to one."), KeyError, TypeError, ValueError):
         n, e = int(secret["n"], 16), int(secret["e"], 16)
         message, inverse, signed = bytes.fromhex(secret["message"]), int(secret["inverse"], 16), bytes.fromhex(answer)
         name = str(secret["issuer"])
-    except (KeyError, TypeError, ValueError):
-        raise DataError("this is not the secret of a request, or no answer to one.") from None
     signature = blind_rsa.finalize(n, e, message, signed, inverse)
     return {"issuer": name, "key": blind_rsa.key_id(n, e), "message": message.hex(), "signature": signature.hex()}
 
@@ -178,10 +176,8 @@ def _refusal(there: bool, *, used: bool) -> AccessError | None:
 
 def _number(body: Mapping[str, Any], blinded: str) -> bytes:
     """A blinded message as bytes; one that is none for this key is refused before anybody is looked up."""
-    try:
+    with refuse(DataError("this is not a blinded message for this key."), ValueError):
         return blind_rsa.require_blinded(int(body["n"], 16), bytes.fromhex(blinded))
-    except ValueError:
-        raise DataError("this is not a blinded message for this key.") from None
 
 
 def _load(tx: Tx, name: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from shoal import errors
-from shoal.errors import AccessError, EngineError, ShoalError, UsageError
+from shoal.errors import AccessError, EngineError, ShoalError, UsageError, refuse
 from shoal.protector.action_table import ACTIONS, IDENTITIES, Action
 from shoal.protector.actions.pseudonyms import Honeytoken
 from shoal.protector.actions.requests import Revealed
@@ -209,10 +209,8 @@ class RemoteVault:
             raise EngineError(f"the vault's service cannot be reached ({type(error).__name__}).", hint="Is it running?") from None
         finally:
             connection.close()
-        try:
+        with refuse(EngineError(f"this is not a vault's service: it answered with status {answer.status}."), ValueError):
             content = json.loads(text)
-        except ValueError:
-            raise EngineError(f"this is not a vault's service: it answered with status {answer.status}.") from None
         if answer.status >= 400 or (isinstance(content, dict) and "error" in content):
             raise _error(content if isinstance(content, dict) else {})
         return content

@@ -19,11 +19,12 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.errors import UsageError, missing_column
+from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Step
 from shoal.prediction.attributes.allocation import Budget, cell_budget, cell_failure, integer_split
-from shoal.steps import Constant, Keep
+from shoal.steps import Constant, Keep, evaluate
 
 Margins = Mapping[str, tuple[Any, Any]]
 Bound = Literal["exact", "chernoff", "poisson"]
@@ -198,8 +199,6 @@ def _column(name: str, values: Any, counts: IntArray, allowed: int, hierarchy: H
 def _cut(name: str, values: Any, counts: IntArray, room: int, hierarchy: Hierarchy | None) -> tuple[Step, IntArray]:
     import pyarrow.types as kinds
 
-    from shoal.kernels.text import canonical_text
-    from shoal.steps import evaluate
     from shoal.techniques.coarsen.generalize import best_cut
     from shoal.techniques.group.quantile import quantile_transform
 

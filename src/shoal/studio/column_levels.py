@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from shoal.errors import ShoalError, UsageError
+from shoal.errors import ShoalError, UsageError, refuse
 from shoal.hierarchies import SCHEMES
 from shoal.hierarchies.builders.explicit import parse_rows, sniff
 from shoal.release.policy.policy import Policy
@@ -179,10 +179,8 @@ RULES: dict[str, Callable[[Mapping[str, str]], tuple[str, Any]]] = {
 
 def _bring_in(studio: Studio, table_id: str, number: str, raw: bytes) -> RedirectResponse:
     """Levels from a file of ARX: they become part of the policy, so that no file has to stand beside it."""
-    try:
+    with refuse(UsageError("the file is not valid UTF-8.", hint="Save it as CSV in UTF-8."), UnicodeDecodeError):
         text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError("the file is not valid UTF-8.", hint="Save it as CSV in UTF-8.") from None
     try:
         rows = parse_rows(text, sniff(text), "levels.csv")
     except ShoalError as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import parse_qsl
 
-from shoal.errors import UsageError
+from shoal.errors import UsageError, refuse
 
 MOST_TEXT = 1_000_000
 """Bytes of all fields of a form together, and of one form without a file."""
@@ -42,10 +42,8 @@ async def read_fields(stream: AsyncIterator[bytes]) -> dict[str, str]:
         body += piece
         if len(body) > MOST_TEXT:
             raise TooLarge("the form is too large.", hint="Send less text.")
-    try:
+    with refuse(TooLarge("the form has too many fields.", hint="Send less."), ValueError):
         return dict(parse_qsl(body.decode("utf-8", errors="replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS))
-    except ValueError:
-        raise TooLarge("the form has too many fields.", hint="Send less.") from None
 
 
 def boundary_of(content_type: str) -> bytes | None:

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.errors import PolicyError, UsageError
+from shoal.errors import PolicyError, UsageError, refuse
 from shoal.model.roles import Role
 from shoal.release.policy.build import DETAIL
 from shoal.release.policy.policy import Policy
@@ -307,10 +307,8 @@ def create_router(studio: Studio) -> APIRouter:
         number = fields.get("number", "")
         if not number.isdecimal():
             raise UsageError("this step does not exist.", hint="Choose one of the list.")
-        try:
+        with refuse(Conflict("another window changed this table meanwhile."), Superseded):
             workspace.history.go(table_id, int(number), seen=fields.get("seen", ""))
-        except Superseded:
-            raise Conflict("another window changed this table meanwhile.") from None
         return f"/t/{table_id}/{_tab(fields)}"
 
     return router
@@ -318,10 +316,8 @@ def create_router(studio: Studio) -> APIRouter:
 
 def _use(studio: Studio, table_id: str, raw: bytes) -> None:
     """A policy from a file: it must be readable and fit the table's columns."""
-    try:
+    with refuse(PolicyError("the policy is not valid UTF-8.", hint="Choose a policy file (YAML)."), UnicodeDecodeError):
         text = edits.check_policy(raw.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise PolicyError("the policy is not valid UTF-8.", hint="Choose a policy file (YAML).") from None
     asked = Policy.parse(text)
     known = {c.name for c in here(studio, table_id).columns}
     named = [*asked.quasi, *asked.direct, *asked.sensitive, *asked.insensitive, *(c for c in (asked.unit, asked.weight) if c)]

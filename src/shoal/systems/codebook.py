@@ -25,7 +25,7 @@ from shoal.api.inspect import inspect
 from shoal.disk import atomic as disk_folder
 from shoal.disk.atomic import write_text
 from shoal.engines.files.statistical.write import write_spss
-from shoal.errors import UnreadableError
+from shoal.errors import UnreadableError, refuse
 from shoal.forms.redcap import dictionary, is_dictionary
 from shoal.model.roles import Column
 from shoal.release.policy.draft import draft_policy
@@ -185,7 +185,5 @@ def _tail(code: str) -> str:
 
 
 def _text(file: Path) -> str:
-    try:
+    with refuse(UnreadableError(f"'{file.name}' cannot be read.", hint="Check its permissions."), OSError):
         return file.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError:
-        raise UnreadableError(f"'{file.name}' cannot be read.", hint="Check its permissions.") from None

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.engines.recode.batch_steps import by_value
 from shoal.errors import UsageError
@@ -55,8 +57,6 @@ def apply(step: Step, table: Any, *, seed: int = 0, batch_size: int = 65_536, ro
 
 
 def _stream(step: StreamStep, table: Any, seed: int, batch_size: int, rows: Any) -> Any:
-    import pyarrow as pa
-
     look = step.look()
     if look is not None:
         look.add(table)
@@ -68,8 +68,6 @@ def _stream(step: StreamStep, table: Any, seed: int, batch_size: int, rows: Any)
 
 
 def _chosen(step: RowStep, table: Any, seed: int, batch_size: int, rows: Any) -> Any:
-    import pyarrow as pa
-
     stays, rows = step.start(seed), _numbers(step, table, rows)
     starts = range(0, table.num_rows, batch_size)
     parts = [stays(table.slice(start, batch_size), rows[start : start + batch_size]) for start in starts]
@@ -101,16 +99,12 @@ def _expression(step: Step, table: Any) -> Any:
 
 def _labels(step: ExpressionStep, table: Any) -> Any:
     """The step on each distinct text."""
-    import pyarrow as pa
-
     encoded = canonical_text(table.column(step.column)).dictionary_encode()
     out = pa.array(step.texts(encoded.dictionary.to_pylist()).texts(), pa.string()).take(encoded.indices)
     return out if step.missing is None else out.fill_null(step.missing)
 
 
 def _share_changed(before: Any, after: Any, name: str) -> float:
-    import pyarrow.compute as pc
-
     if name not in after.column_names:
         return 1.0
     same = same_cells(before.column(name), after.column(name))

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.errors import DataError, UsageError
 from shoal.hierarchies.values import texts_of
@@ -18,9 +20,6 @@ BoolArray = npt.NDArray[np.bool_]
 
 def numbers(table: Any, column: str) -> tuple[FloatArray, BoolArray]:
     """Values as floats (0 where missing) and where they are present. NaN is missing; text must spell numbers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     array = table.column(column)
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
@@ -54,8 +53,6 @@ def distinct_numbers(column: str, values: Any) -> FloatArray:
 
 def with_numbers(table: Any, column: str, values: FloatArray, present: BoolArray, *, whole: bool = False) -> Any:
     """The table with a column replaced by numbers; missing where not present. Infinite results are refused."""
-    import pyarrow as pa
-
     lost = int(((~np.isfinite(values) | (whole & (np.abs(values) >= 2.0**63))) & present).sum())
     if lost:
         raise DataError(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import UsageError, suggest
+from shoal.errors import UsageError, refuse, suggest
 
 if TYPE_CHECKING:
     from shoal.release.policy.policy import Policy
@@ -88,11 +88,9 @@ def listed(text: str) -> tuple[str, ...]:
 
 def whole_numbers(text: str) -> tuple[int, ...]:
     """Whole numbers from ``1,2,3`` or ``1-6``."""
-    try:
+    with refuse(UsageError(f"Invalid numbers of known records '{text}'.", hint="Expected 1,2,3 or 1-6."), ValueError):
         low, dash, high = text.partition("-")
         return tuple(range(int(low), int(high) + 1)) if dash else tuple(int(word) for word in listed(text))
-    except ValueError:
-        raise UsageError(f"Invalid numbers of known records '{text}'.", hint="Expected 1,2,3 or 1-6.") from None
 
 
 def files(given: Sequence[str]) -> dict[str, Path]:
@@ -112,10 +110,8 @@ def files(given: Sequence[str]) -> dict[str, Path]:
 
 def numbers(text: str) -> list[float]:
     """Numbers from ``0.4,0.3,0.3``."""
-    try:
+    with refuse(UsageError("Invalid numbers.", hint="Expected numbers separated by commas: 0.4,0.3,0.3."), ValueError):
         return [float(word) for word in listed(text)]
-    except ValueError:
-        raise UsageError("Invalid numbers.", hint="Expected numbers separated by commas: 0.4,0.3,0.3.") from None
 
 
 _BY_COLUMN, _YES_NO, _LINES = ("types", "dates"), ("header", "booleans", "rename_duplicates"), ("skip", "header")

@@ -12,7 +12,8 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shell.options import Json
 from shoal.cli._vault import shared
-from shoal.errors import AccessError, DataError, UsageError
+from shoal.errors import AccessError, DataError, UsageError, refuse
+from shoal.protector import Holder
 
 Secret = Annotated[Path, typer.Option("--secret-file", help="File with the holder's secret.")]
 VaultId = Annotated[str, typer.Option("--vault-id", help="Id of the vault (`shoal vault status`).")]
@@ -25,8 +26,6 @@ def holder_new(
     out: Annotated[Path, typer.Option("--out", "-o", help="New file for the secret (mode 0600).")], json: Json = False
 ) -> None:
     """Make a holder's secret; one is enough for all domains."""
-    from shoal.protector import Holder
-
     with shared.secret_file(out) as put:
         put(Holder.generate().to_text())
     shared.tell({"file": str(out)}, f"Your secret is in {out}. Anyone who has it can prove to be you.", as_json=json)
@@ -97,8 +96,6 @@ def prove(
 
 
 def _holder(file: Path) -> Any:
-    from shoal.protector import Holder
-
     return Holder.from_text(shared.read_secret(file))
 
 
@@ -147,10 +144,8 @@ def holder_unblind(
     """Make the credential from the issuer's answer. Anyone who has it can use it, once."""
     from shoal.protector import issuing
 
-    try:
+    with refuse(DataError(f"'{secret.name}' is not the secret of a request."), ValueError):
         kept = jsonlib.loads(shared.read_secret(secret))
-    except ValueError:
-        raise DataError(f"'{secret.name}' is not the secret of a request.") from None
     token = issuing.finish(kept, str(shared.read_json(answer, "the issuer's answer").get("answer", "")))
     with shared.secret_file(out) as put:
         put(jsonlib.dumps(token))

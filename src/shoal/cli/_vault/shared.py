@@ -22,7 +22,7 @@ from shoal.cli import _shared
 from shoal.cli._shell.options import Json
 from shoal.cli._shell.texts import names
 from shoal.disk.atomic import atomic
-from shoal.errors import TamperError, UsageError
+from shoal.errors import TamperError, UsageError, refuse
 from shoal.protector.action_table import ACTIONS, REQUIRED
 
 if TYPE_CHECKING:
@@ -229,10 +229,8 @@ def lines_of(given: list[str] | None, file: Path | None) -> list[str]:
         raise UsageError("give pseudonyms as arguments or with --file, one of the two.")
     if file is None:
         return list(given or ())
-    try:
+    with refuse(UsageError(f"'{file.name}' cannot be read as UTF-8 text."), OSError, UnicodeDecodeError):
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(f"'{file.name}' cannot be read as UTF-8 text.") from None
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 

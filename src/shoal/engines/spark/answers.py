@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import no_rows
@@ -205,8 +205,6 @@ def _cell(text: str) -> str:
 
 
 def _parse(text: str) -> exp.Select:
-    from sqlglot import parse_one
-
     expression = parse_one(text, dialect="spark")
     assert isinstance(expression, exp.Select)
     return expression

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from shoal.disk.atomic import atomic
-from shoal.errors import HierarchyError, UnreadableError
+from shoal.errors import HierarchyError, UnreadableError, refuse
 from shoal.hierarchies.rule import TOP, Rule, compact, register_rule
 from shoal.hierarchies.values import CodedRows, Row, check_gap_choice, covered, first_line, texts_of
 from shoal.kernels.arrow import from_texts, positions
@@ -214,10 +214,8 @@ def sniff(text: str) -> str:
 
 
 def parse_rows(text: str, delimiter: str, name: str) -> list[list[str]]:
-    try:
+    with refuse(UnreadableError(f"'{name}' is not a well-formed CSV.", hint="Quote fields that hold the delimiter."), csv.Error):
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if row]
-    except csv.Error:
-        raise UnreadableError(f"'{name}' is not a well-formed CSV.", hint="Quote fields that hold the delimiter.") from None
     if not rows:
         raise HierarchyError(f"'{name}' has no rows.", hint="Give one line per value: value;level 1;level 2;…")
     return rows
@@ -299,10 +297,8 @@ def read_arx(path: str | Path, column: str = "", *, on_gap: OnGap = "error") -> 
     ('12**',)
     """
     file = Path(path)
-    try:
+    with refuse(UnreadableError(f"the hierarchy file '{file.name}' cannot be read.", hint="Check the path."), OSError):
         raw = file.read_bytes()
-    except OSError:
-        raise UnreadableError(f"the hierarchy file '{file.name}' cannot be read.", hint="Check the path.") from None
     bom = raw.startswith(b"\xef\xbb\xbf")
     try:
         text = raw[3 if bom else 0 :].decode("utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from shoal.errors import TamperError
+from shoal.errors import TamperError, refuse
 from shoal.model import strict_json
 from shoal.model.certificate.certificate import EVENT_FORMAT, EVENT_FORMAT_1, NAME, Certificate, SignedCertificate
 from shoal.model.certificate.form import HINT
@@ -48,10 +48,8 @@ def stated_format(path: Path) -> str:
 def read_signed(path: Path, kind: type[C]) -> C:
     """A certificate of this kind from its file, byte for byte as Shoal writes it."""
     content = read_bytes(path)
-    try:
+    with refuse(TamperError("the certificate is not valid JSON.", hint=HINT), ValueError, RecursionError):
         plain = strict_json.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError):
-        raise TamperError("the certificate is not valid JSON.", hint=HINT) from None
     try:
         made = kind.from_json(flat_form(plain))
         again = made.to_bytes()

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.errors import UsageError
+from shoal.errors import UsageError, refuse
 
 SIGNS = {">=": ">=", "<=": "<=", "==": "==", ">": ">", "<": "<", "≥": ">=", "≤": "<="}
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
@@ -120,10 +120,8 @@ def _inside(text: str | None) -> tuple[str, ...]:
     quoted = re.match(_QUOTED, text)
     if quoted is None:
         return tuple(part.strip() for part in text.split(","))
-    try:
+    with refuse(UsageError("the column in quotation marks is not well formed.", hint="Write it as in JSON."), ValueError):
         name = json.loads(quoted[0])
-    except ValueError:
-        raise UsageError("the column in quotation marks is not well formed.", hint="Write it as in JSON.") from None
     rest = text[quoted.end() :].strip()
     if rest and not rest.startswith(","):
         raise UsageError("the requirement is not understood.", hint='Write for example t["my column", ordered]<=0.2.')

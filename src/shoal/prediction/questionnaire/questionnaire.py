@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import UsageError
+from shoal.errors import UsageError, missing_column
 from shoal.find.answers import meant
 from shoal.model.display import as_percent
 from shoal.model.estimate import Estimate, Grade
+from shoal.prediction.attributes.correlation import rho_for_information
 from shoal.prediction.distribution import Distribution, Floats, fraction, whole
 from shoal.prediction.group.uniqueness import Degradation, degradation
 from shoal.prediction.population.class_size_models import SampledClasses
@@ -33,7 +34,7 @@ from shoal.prediction.questionnaire.branches import Branches
 from shoal.prediction.questionnaire.meter import Block, Meter, WaterfallStep
 from shoal.prediction.questionnaire.questions import Flag, Piece, Question, QuestionBlock, share_range, whole_question
 from shoal.prediction.questionnaire.suggest import Suggestion, single_changes, suggest, suggestions
-from shoal.prediction.summaries.published import PublishedSummary
+from shoal.prediction.summaries.published import PublishedSummary, shape_with_kappa
 
 ROLES = ("quasi", "undecided", "sensitive", "insensitive")
 """Roles of questions. The first two count: a question of which nobody knows whether others know the answer counts."""
@@ -130,8 +131,6 @@ class Questionnaire:
                 raise UsageError(f"question '{name}' has {n} answers: too many.", hint="Ask in wider bands.")
             p, source = np.full(n, 1.0 / n), "uniform"
         elif kappa is not None:
-            from shoal.prediction.summaries.published import shape_with_kappa
-
             p, source = shape_with_kappa(*kappa), "kappa"
             options.setdefault("kappa_range", (kappa[0], kappa[0]))
         else:
@@ -177,8 +176,6 @@ class Questionnaire:
         if sum(x is not None for x in (correlation, joint, information)) != 1:
             raise UsageError("a link needs exactly one of correlation, joint, information.")
         if information is not None:
-            from shoal.prediction.attributes.correlation import rho_for_information
-
             if len(names) != 2:
                 raise UsageError("mutual information ties two questions.")
             correlation = rho_for_information(self.questions[names[0]].p, self.questions[names[1]].p, information)
@@ -423,8 +420,6 @@ class Questionnaire:
 
     def _require(self, name: str) -> Question:
         if name not in self.questions:
-            from shoal.errors import missing_column
-
             raise missing_column(name, list(self.questions), table="questionnaire", what="question")
         return self.questions[name]
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from shoal.errors import UsageError
 from shoal.model.display import written
 from shoal.model.estimate import Estimate, Grade
-from shoal.prediction.distribution import log_uniform, whole
+from shoal.prediction.distribution import Distribution, log_uniform, whole
 from shoal.prediction.summaries import kappa_bounds as _kappa_bounds
 from shoal.prediction.summaries.kappa_bounds import smallest_kappa
 
@@ -106,7 +106,6 @@ def variance_from_kappa(
     if limit:
         base, name = flat, "limit variance with kappa"
     else:
-        from shoal.prediction.distribution import Distribution
         from shoal.prediction.group import moments as _moments
 
         base, name = _moments.mean_and_variance(Distribution.uniform(n), k)[1], "exact uniform variance plus kappa term"

@@ -20,7 +20,7 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
 from shoal.prediction.attributes import loggrid as _loggrid
-from shoal.prediction.distribution import Distribution, Floats, fraction, whole
+from shoal.prediction.distribution import Distribution, Floats, as_distribution, fraction, whole
 
 Kind = Literal["discrete", "continuous"]
 
@@ -180,8 +180,6 @@ def uniform_records(places: int, people: int, *, goal: str = "cells", level: flo
 
 
 def _law(x: Any) -> Distribution:
-    from shoal.prediction.distribution import as_distribution
-
     return x.distribution if isinstance(x, Zipf) else as_distribution(x)
 
 

@@ -14,7 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import AccessError, UsageError
+from shoal.errors import AccessError, UsageError, refuse
 from shoal.protector.log import audit, segments, shares
 from shoal.protector.people.limits import DAY, read
 from shoal.protector.pseudonyms.domains import Domain
@@ -136,10 +136,8 @@ def _day(given: date | str, default: str) -> str:
     """A day as the log writes it."""
     if not given:
         return default
-    try:
+    with refuse(UsageError("a day is written like 2025-01-31."), ValueError):
         return given.isoformat() if isinstance(given, date) else date.fromisoformat(given).isoformat()
-    except ValueError:
-        raise UsageError("a day is written like 2025-01-31.") from None
 
 
 def resolve(owner: Session, auditor: Session, pseudonym: str, *, owner_share: str, auditor_share: str, reason: str) -> str:

@@ -24,7 +24,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from shoal.errors import TamperError, UsageError
+from shoal.errors import TamperError, UsageError, refuse
 from shoal.protector.crypto import base32
 from shoal.protector.crypto.primitives import Secret, derive
 
@@ -203,14 +203,12 @@ class _Share:
 
 def _read_share(text: str) -> _Share:
     parts = text.strip().removeprefix(SHARE_PREFIX).split("-")
-    try:
+    with refuse(KeyRefusedError("this is not a share of a master key.", hint=f"Shares begin with {SHARE_PREFIX}."), ValueError):
         if not text.strip().startswith(SHARE_PREFIX) or len(parts) not in (4, 6):
             raise ValueError
         key_id, needed, *count, point = parts[:3] if len(parts) == 4 else parts[:4]
         part = base32.decode(parts[-1] if len(parts) == 4 else parts[4])
         share = _Share(key_id, int(needed), int(count[0]) if count else 0, int(point), part or b"")
-    except ValueError:
-        raise KeyRefusedError("this is not a share of a master key.", hint=f"Shares begin with {SHARE_PREFIX}.") from None
     if len(share.part) != KEY_BYTES or (len(parts) == 6 and share.text() != text.strip()):
         raise _altered_error([share.point])
     return share

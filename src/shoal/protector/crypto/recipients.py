@@ -10,7 +10,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
-from shoal.errors import AccessError, UsageError
+from shoal.errors import AccessError, UsageError, refuse
 from shoal.protector.crypto import base32
 
 _INFO = b"shoal-vault reveal "
@@ -49,9 +49,7 @@ def unseal(secret: str, sealed: str, request: str) -> dict[str, str | None]:
     raw = base32.decode(secret.strip().removeprefix("recipient-"))
     if raw is None or len(raw) != 32:
         raise UsageError("this is not a recipient's secret.", hint="It begins with recipient-.")
-    try:
+    with refuse(AccessError("this answer was sealed to another key, or altered.", reason="recipient"), InvalidTag, ValueError):
         key = X25519PrivateKey.from_private_bytes(raw)
         plain: bytes = suite().decrypt(bytes.fromhex(sealed), key, info=_INFO + request.encode())
-    except (InvalidTag, ValueError):
-        raise AccessError("this answer was sealed to another key, or altered.", reason="recipient") from None
     return dict(json.loads(plain))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.disk.atomic import atomic
-from shoal.errors import DataError, TamperError, UsageError
+from shoal.errors import DataError, TamperError, UsageError, refuse
 from shoal.kernels.merkle import Frontier, leaf
 from shoal.protector.log import audit, checkpoints
 from shoal.protector.store.connection import blob
@@ -176,7 +176,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _read(file: Path) -> Segment:
     """A segment whose parts have the right form."""
-    try:
+    with refuse(DataError(f"{file.name} is not a segment of a log."), OSError, ValueError, KeyError, TypeError):
         body: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         good = body["format"] == FORMAT and isinstance(body["first"], int) and isinstance(body["last"], int)
         for text in body["events"]:
@@ -186,8 +186,6 @@ def _read(file: Path) -> Segment:
         if not good or not isinstance(signed["seq"], int) or not body["events"]:
             raise ValueError
         return dict(body)
-    except (OSError, ValueError, KeyError, TypeError):
-        raise DataError(f"{file.name} is not a segment of a log.") from None
 
 
 DAILY = frozenset({"find", "pseudonymize", "audit"})

@@ -15,7 +15,7 @@ from typing import Any
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from shoal.errors import AccessError, UsageError
+from shoal.errors import AccessError, UsageError, refuse
 from shoal.protector.crypto import base32, recipients
 from shoal.protector.crypto.recipients import suite
 from shoal.protector.store.database import Tx
@@ -50,10 +50,8 @@ def open_name(tx: Tx, pseudonym: str, owner_share: str, auditor_share: str) -> b
     stored = tx.get(SETTING, f"name {pseudonym}")
     if stored is None:
         raise UsageError("the log knows no such audit pseudonym.", hint="Audit pseudonyms begin with A- or S-.")
-    try:
+    with refuse(AccessError("the name cannot be opened.", reason="shares"), InvalidTag, ValueError):
         opened: bytes = suite().decrypt(bytes.fromhex(stored["sealed"]), private, info=_INFO + pseudonym.encode())
-    except (InvalidTag, ValueError):
-        raise AccessError("the name cannot be opened.", reason="shares") from None
     return opened
 
 

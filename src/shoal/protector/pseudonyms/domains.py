@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Any, Literal, get_args
 
-from shoal.errors import DataError, InfeasibleError, UsageError, check_choice
+from shoal.errors import DataError, InfeasibleError, UsageError, check_choice, refuse
 from shoal.protector.pseudonyms.identities import CHECKS, CLEANING
 
 Kind = Literal["random", "keyed", "reversible", "format-preserving", "self-generated"]
@@ -191,10 +191,8 @@ class Context:
                     f"domain '{domain.name}' has {domain.scope} pseudonyms: a {word} has no place in them.",
                     hint=f"Leave {word} out, or make a domain with scope '{word}'.",
                 )
-        try:
+        with refuse(DataError("a role or relation is not valid Unicode text."), UnicodeEncodeError):
             parts = [p.encode() for p in (self.role, self.relation, epoch)]
-        except UnicodeEncodeError:
-            raise DataError("a role or relation is not valid Unicode text.") from None
         if max(map(len, parts)) > 255:
             raise UsageError("a role or relation has at most 255 bytes.")
         return b"".join(len(p).to_bytes(2, "big") + p for p in parts)
@@ -205,10 +203,8 @@ def day(time: float) -> date:
 
 
 def _date(text: str) -> date:
-    try:
+    with refuse(UsageError("a renewal date is written like 2025-01-31."), ValueError, TypeError):
         return date.fromisoformat(text)
-    except (ValueError, TypeError):
-        raise UsageError("a renewal date is written like 2025-01-31.") from None
 
 
 def by_trajectory(*, exponent: float, places: int, people: int, limit: float, k: int = 2, records_per_row: int = 1) -> Renewal:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError, UsageError
+from shoal.errors import DataError, UsageError, refuse
 
 if TYPE_CHECKING:
     from shoal.protector.session import Session
@@ -39,10 +39,8 @@ class LogFilter:
     def __init__(self, session: Session, domain: str, *, fields: Sequence[str] = (), pattern: str = "") -> None:
         if bool(fields) == bool(pattern):
             raise UsageError("say where identities are: fields of JSON lines, or a pattern in text.")
-        try:
+        with refuse(UsageError("the pattern is not a regular expression."), re.error):
             self._pattern = re.compile(pattern) if pattern else None
-        except re.error:
-            raise UsageError("the pattern is not a regular expression.") from None
         if self._pattern is not None and self._pattern.groups > 1:
             raise UsageError("the pattern has more than one group.", hint="Put one group around the identity, or none.")
         self._session = session
@@ -152,17 +150,13 @@ def arriving(read: Callable[[int], bytes], size: int = 1 << 20) -> Iterator[list
 
 def encoded(lines: Iterable[str]) -> bytes:
     """Lines as they are passed on; texts that are none (lone surrogates) end the run."""
-    try:
+    with refuse(DataError("a line is not valid Unicode text: nothing more is passed on."), UnicodeEncodeError):
         return "".join([line + "\n" for line in lines]).encode()
-    except UnicodeEncodeError:
-        raise DataError("a line is not valid Unicode text: nothing more is passed on.") from None
 
 
 def _decode_lines(text: bytes) -> list[str]:
-    try:
+    with refuse(DataError("a line is not UTF-8 text: nothing more is passed on."), UnicodeDecodeError):
         return [line.removesuffix("\r") for line in text.decode().split("\n")]
-    except UnicodeDecodeError:
-        raise DataError("a line is not UTF-8 text: nothing more is passed on.") from None
 
 
 def _parse_line(line: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from shoal.errors import DataError, UsageError
+from shoal.errors import DataError, UsageError, refuse
 
 LONGEST_IDENTITY = 4096
 
@@ -36,10 +36,8 @@ def text_column(values: Any) -> tuple[Any, bool]:
 
 def encoded(texts: Sequence[str]) -> list[bytes]:
     """Identities as UTF-8; one that is longer than :data:`LONGEST_IDENTITY` bytes is refused."""
-    try:
+    with refuse(DataError("an identity is not valid Unicode text.", hint="Read the column as UTF-8 text."), UnicodeEncodeError):
         plain = [text.encode() for text in texts]
-    except UnicodeEncodeError:
-        raise DataError("an identity is not valid Unicode text.", hint="Read the column as UTF-8 text.") from None
     if plain and max(map(len, plain)) > LONGEST_IDENTITY:
         raise DataError(f"an identity has more than {LONGEST_IDENTITY} bytes.", hint="Is this the right column?")
     return plain

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from shoal.disk.atomic import free, publish, staged
-from shoal.errors import DataError, TamperError, UnreadableError
+from shoal.errors import DataError, TamperError, UnreadableError, refuse
 from shoal.kernels.merkle import Frontier
 from shoal.kernels.signatures import Signer, canonical
 from shoal.model import strict_json
@@ -233,10 +233,8 @@ class Mirror:
         return self.index["line"], self.index["head"]
 
     def _record(self, identity: str) -> Record:
-        try:
+        with refuse(TamperError("the mirror names a record that cannot exist.", hint="Mirror the registry again."), DataError):
             name = check_id(identity)
-        except DataError:
-            raise TamperError("the mirror names a record that cannot exist.", hint="Mirror the registry again.") from None
         record = Record.from_json(self._read(f"records/{name}.json", LARGEST_BYTES)).verify()
         if record.id != identity:
             raise TamperError("a record of the mirror is not the one its name says.", hint="Mirror the registry again.")

@@ -6,6 +6,7 @@ It never leaves the building.
 
 from __future__ import annotations
 
+import base64
 import datetime
 import json
 import os
@@ -240,8 +241,6 @@ def publish(proposal: Proposal, signer: Signer, ledger: Ledger) -> Record:
 
 def make_key(path: Path) -> None:
     """Write a new signing key that only its owner may read; an existing file is left alone."""
-    import base64
-
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     raw = Ed25519PrivateKey.generate().private_bytes_raw()

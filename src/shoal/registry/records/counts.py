@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import DataError
+from shoal.errors import DataError, refuse
 from shoal.registry.records.vocabulary import MOST_VALUES, attribute
 
 MOST_CELLS = 1000
@@ -60,12 +60,10 @@ class JointCounts:
 
     @classmethod
     def from_json(cls, data: Any) -> JointCounts:
-        try:
+        with refuse(DataError("the joint counts of a record are not well formed."), AttributeError, KeyError, TypeError):
             return cls(
                 {str(code): tuple(listed) for code, listed in data["answers"].items()}, tuple(data["people"]), data.get("off", 0)
             )
-        except (AttributeError, KeyError, TypeError):
-            raise DataError("the joint counts of a record are not well formed.") from None
 
     def to_json(self) -> dict[str, Any]:
         content = {"answers": {code: list(listed) for code, listed in self.answers.items()}, "people": list(self.people)}

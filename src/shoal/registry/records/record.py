@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
-from shoal.errors import DataError, TamperError, UsageError
+from shoal.errors import DataError, TamperError, UsageError, refuse
 from shoal.kernels.signatures import Signer, canonical, check_signature
 from shoal.model.roles import look
 from shoal.registry.records.counts import JointCounts
@@ -340,8 +340,6 @@ def check_id(text: str) -> str:
 
 def check_date(text: str) -> str:
     """A day that exists, written in the one way."""
-    try:
+    with refuse(UsageError("a date is written YYYY-MM-DD.", hint="For instance 2026-11-15."), ValueError):
         datetime.date.fromisoformat(text if _DATE.match(text) else "")
-    except ValueError:
-        raise UsageError("a date is written YYYY-MM-DD.", hint="For instance 2026-11-15.") from None
     return text

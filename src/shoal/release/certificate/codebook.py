@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from shoal.errors import TamperError
+from shoal.errors import TamperError, refuse
 from shoal.kernels.codes import group_label, is_declared, label_texts
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
@@ -84,15 +84,13 @@ def read(place: Path) -> Mapping[str, Entry]:
     """The codebook of a release by column; empty if it has none."""
     if not (place / NAME).exists():
         return {}
-    try:
+    with refuse(TamperError(f"'{NAME}' is not as Shoal wrote it."), ValueError, KeyError, TypeError, AttributeError):
         whole = json.loads((place / NAME).read_text(encoding="utf-8"))
         columns: dict[str, Entry] = whole["columns"]
         texts = [t for e in columns.values() for t in (e.get("label", ""), e.get("level", ""), *e.get("missing", []))]
         texts += [t for e in columns.values() for key in ("values", "codes") for pair in e.get(key, {}).items() for t in pair]
         if whole["format"] != FORMAT or not all(isinstance(t, str) for t in texts):
             raise ValueError
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise TamperError(f"'{NAME}' is not as Shoal wrote it.") from None
     return columns
 
 

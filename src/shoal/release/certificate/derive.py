@@ -17,9 +17,10 @@ import numpy as np
 
 from shoal.attacks.homogeneity import background, homogeneity, skewness
 from shoal.attacks.leftovers import leftovers
-from shoal.errors import DataError, PolicyError, TamperError, VerificationError
+from shoal.errors import DataError, PolicyError, TamperError, VerificationError, refuse
 from shoal.kernels import signatures as sign
 from shoal.kernels.matches import width
+from shoal.kernels.text import canonical_text
 from shoal.measures.classes.missing import k_under_all_policies
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate import form
@@ -194,10 +195,8 @@ def facts_of(numbers: PublishedNumbers) -> Facts:
 
 def preset_named(name: str) -> Preset:
     """A preset by its name; unknown ones are refused."""
-    try:
+    with refuse(TamperError("the certificate claims a preset that is not known."), PolicyError):
         return preset(name)
-    except PolicyError:
-        raise TamperError("the certificate claims a preset that is not known.") from None
 
 
 def least_named(c: Certificate) -> int:
@@ -376,8 +375,6 @@ def compared(asked: Mapping[str, Any], before: Mapping[str, Any], after: Mapping
 
 def texts_of(rows: Any, names: Sequence[str]) -> dict[str, list[str | None]]:
     """Columns as canonical texts, so that files of every format compare alike."""
-    from shoal.kernels.text import canonical_text
-
     out: dict[str, list[str | None]] = {n: [] for n in names}
     for batch in rows:
         for i, name in enumerate(names):

@@ -31,6 +31,7 @@ from shoal.release.make import private_file
 from shoal.release.plan.plan_json import parse_plan, read_plan
 from shoal.release.plan.prepare import Prepared, counted_by_record
 from shoal.release.plan.published_classes import Decision
+from shoal.release.proof.facts import value_order
 from shoal.release.verification import verify
 from shoal.steps import Drop, MapValues
 
@@ -147,8 +148,6 @@ def _certified_shares(prepared: Prepared, earlier: Sequence[tuple[Earlier, Shown
 
 def _geometry(prepared: Prepared, column: str) -> tuple[IntArray, tuple[IntArray, ...]]:
     """The place of each value in order (the missing one first), and its groups in the hierarchy where the policy gives one."""
-    from shoal.kernels.text import canonical_text
-    from shoal.release.proof.facts import value_order
     from shoal.release.proof.trees import tree_of
 
     texts = [None, *canonical_text(prepared.base.sensitive[column].categories).to_pylist()]

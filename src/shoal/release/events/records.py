@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from shoal.engines.core.memory import bytes_to_release_events, left_for_data, refused
 from shoal.engines.count.by_codes import half_of_memory
-from shoal.errors import DataError, EmptyTableError, PolicyError, RoleError, UsageError
+from shoal.errors import DataError, EmptyTableError, PolicyError, RoleError, UsageError, refuse
+from shoal.hierarchies import from_policy
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.traces import EXACT, NONE, microseconds, moments_of, place_codes, time_buckets
 from shoal.measures.events.unicity import trips_of
@@ -238,8 +239,6 @@ def time_of(records: Any, name: str, kind: str) -> Column:
 
 
 def _tree(policy: Policy, rules: EventRules, column: Column, person: IntArray, time: Column | None) -> Hierarchy:
-    from shoal.hierarchies import from_policy
-
     if rules.hierarchy[column.name] == {FLOWS: True}:
         return _by_flows(policy, column, person, time)
     rule = from_policy(rules.hierarchy[column.name], policy.folder or ".").fit(column.name, column.values, column.rows)
@@ -477,10 +476,8 @@ def renewal_of(text: str, places: tuple[Column, ...], people: int) -> str:
 
     if len(places) != 1:
         raise PolicyError("a renewal by the model needs one place.", hint="Renew by records or days.", path="events.renew")
-    try:
+    with refuse(PolicyError(f"'{text}' is not a renewal.", hint="For example model 0.05.", path="events.renew"), ValueError):
         limit = float(text.removeprefix(MODEL))
-    except ValueError:
-        raise PolicyError(f"'{text}' is not a renewal.", hint="For example model 0.05.", path="events.renew") from None
     counts = places[0].rows
     life = pseudonym_life(Distribution.counts(counts), people, limit)
     if life == 0:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.attacks.joint import MOST_VALUES
 from shoal.errors import VerificationError
@@ -65,8 +66,6 @@ def _kept(part: Part) -> list[str]:
 
 def _joined(family: Family, kept: Sequence[list[str]], i: int) -> tuple[Any, tuple[dict[str, str], dict[str, str]]]:
     """Some rows of a table, each with the first row of its person in the others; and the kinds of both sorts of columns."""
-    import pyarrow as pa
-
     columns: dict[str, Any] = {}
     kinds: tuple[dict[str, str], dict[str, str]] = ({}, {})
     keys: list[str | None] = []

@@ -20,7 +20,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from shoal.attacks import choice_rng
 from shoal.attacks.downcoding import Recoded, downcoding, narrowed
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels.arrow import from_numpy, positions
@@ -194,9 +197,6 @@ def _with_the_rest(prepared: Prepared, class_map: Any) -> Any:
     if prepared.sampled is None:
         return class_map
 
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     from shoal.search.local_recoding.published import published_table
 
     whole = prepared.table.without_unit().count(prepared.quasi)
@@ -270,7 +270,6 @@ def tells(results: list[AttackResult]) -> AttackResult | None:
 
 def on_the_choice(prepared: Prepared, decision: Decision) -> list[AttackResult]:
     """The attacks that use the choice of the plan, as they will be run on the release."""
-    from shoal.attacks import choice_rng
     from shoal.attacks.minimality import minimality
 
     choice, policy = structure(prepared, decision), prepared.policy

@@ -7,6 +7,8 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.disk.atomic import scratch
 from shoal.errors import EmptyTableError, InternalError, PolicyError
@@ -19,6 +21,7 @@ from shoal.kernels.text import canonical_text
 from shoal.measures.classes.closeness import need_order
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.display import Progress, silent
+from shoal.model.plan import Plan
 from shoal.model.requirement import K, PopulationK, Requirement, TCloseness, ordered
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.column_facts import ColumnReader, found_roles, role_evidence
@@ -27,6 +30,7 @@ from shoal.release.gate.identifying import check_identifying, check_ids, check_i
 from shoal.release.gate.safe_harbor import OnList, class_columns, with_groups
 from shoal.release.plan.coarser_start import Coarser, Values, began, crowd, require_coarser, values_of
 from shoal.release.policy.policy import Policy
+from shoal.steps import Drop
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -237,8 +241,6 @@ def _sampled_columns(table: Table, policy: Policy) -> Table | None:
     import pyarrow.parquet as pq
 
     from shoal.engines.open import open as opened
-    from shoal.model.plan import Plan
-    from shoal.steps import Drop
     from shoal.techniques.perturb.sampling import Sample
 
     needed = {*policy.quasi, *policy.sensitive, *(c for c in (policy.unit, policy.weight) if c)}
@@ -380,9 +382,6 @@ def _scale(column: Column, finding: ColumnFinding) -> str:
 
 def _with_others(name: str, values: Any, counts: Any, other: Any) -> tuple[Any, Any]:
     """Values with those of the population that are not among them, which have no record."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     try:
         mine = other.cast(values.type)
     except pa.ArrowException:

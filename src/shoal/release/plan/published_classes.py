@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InfeasibleError
+from shoal.kernels.text import canonical_text
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.parts import OtherMethod
 from shoal.model.compare import most_of
@@ -168,8 +169,6 @@ def at_level(prepared: Prepared, counts: ClassCounts, name: str, level: int) -> 
 
 def _places(prepared: Prepared, counts: ClassCounts, j: int) -> npt.NDArray[np.int64]:
     """The leaf of each value of a column; looked up once for the base classes, which many plans ask for."""
-    from shoal.kernels.text import canonical_text
-
     known = prepared.__dict__.setdefault("_places", {}) if counts is prepared.base else {}
     if j not in known:
         position = prepared.hierarchies[counts.columns[j]].position

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shoal.errors import PolicyError, RoleError, UsageError
+from shoal.errors import PolicyError, RoleError, UsageError, refuse
 from shoal.model.plan import Step
 from shoal.model.requirement import MaxRisk, Requirement, requirements_of
 from shoal.release.plan.plan_json import parse_step
@@ -261,10 +261,8 @@ def _only_sensitive(asked: Iterable[Requirement], sensitive: tuple[str, ...]) ->
 
 def _day(text: str | None, name: str) -> None:
     if text is not None:
-        try:
+        with refuse(PolicyError(f"'{name}' is not a date of the calendar.", hint="Write it as YYYY-MM-DD."), ValueError):
             datetime.date.fromisoformat(text)
-        except ValueError:
-            raise PolicyError(f"'{name}' is not a date of the calendar.", hint="Write it as YYYY-MM-DD.") from None
 
 
 KINDS = (

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import csv
 
 from shoal.errors import TamperError, UnreadableError
 from shoal.release.proof.bounds import MOST_HEADER, check_arrow, check_cells, check_flat, check_long_texts, check_workbook
@@ -98,8 +99,6 @@ def text_array(values: Sequence[str | None]) -> Any:
 
 def csv_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     """Texts of a CSV: a small file by the strict parser above, which refuses what Arrow would guess at; a large one by Arrow."""
-    from pyarrow import csv
-
     if path.stat().st_size <= STRICT:
         cells = list(zip(*csv_rows(path, columns), strict=True)) or [()] * len(columns)
         yield pa.RecordBatch.from_arrays([text_array(values) for values in cells], names=columns)

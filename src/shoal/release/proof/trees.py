@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import TamperError
+from shoal.errors import TamperError, refuse
 
 if TYPE_CHECKING:
     from shoal.model.hierarchy import Hierarchy
@@ -88,20 +88,18 @@ def read_orders(path: Path) -> dict[str, tuple[str, ...]]:
     """The orders of a release; none where it states none."""
     if not path.exists():
         return {}
-    try:
+    with refuse(TamperError(f"'{NAME}' is not as Shoal wrote it."), ValueError, TypeError, AttributeError):
         orders = json.loads(path.read_text(encoding="utf-8")).get("orders", {})
         if not all(isinstance(v, str) for values in orders.values() for v in values):
             raise ValueError
         return {c: tuple(values) for c, values in orders.items()}
-    except (ValueError, TypeError, AttributeError):
-        raise TamperError(f"'{NAME}' is not as Shoal wrote it.") from None
 
 
 def read(path: Path) -> dict[str, Tree]:
     """The trees of a release; none where it has no such file."""
     if not path.exists():
         return {}
-    try:
+    with refuse(TamperError(f"'{NAME}' is not as Shoal wrote it."), ValueError, KeyError, TypeError, AttributeError):
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] != FORMAT:
             raise ValueError
@@ -109,5 +107,3 @@ def read(path: Path) -> dict[str, Tree]:
             c: Tree(int(t["height"]), {v: tuple(int(x) for x in g) for v, g in t["groups"].items()})
             for c, t in data["columns"].items()
         }
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise TamperError(f"'{NAME}' is not as Shoal wrote it.") from None

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.errors import InfeasibleError, UsageError
 from shoal.kernels.group import group_codes
@@ -93,8 +94,6 @@ class LocalResult:
 
     def kept_table(self) -> Any:
         """The published classes that stay, one row each, for RECODE."""
-        import pyarrow as pa
-
         n = int(self.groups[self.stays].max()) + 1
         names = self.problem.counts.columns
         columns = [p.texts[:n] for p in self.published]

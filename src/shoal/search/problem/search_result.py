@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrow import from_texts
+from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import Requirement
@@ -79,9 +81,6 @@ class SearchResult:
     def kept_table(self) -> Any:
         """The published class tuples that stay: a pyarrow table of labels, one row per class, null where missing."""
         import pyarrow as pa
-
-        from shoal.kernels.arrow import from_texts
-        from shoal.kernels.text import canonical_text
 
         assert self.counts is not None
         kept = np.flatnonzero(self.kept)

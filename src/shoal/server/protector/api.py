@@ -23,7 +23,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
-from shoal.errors import AccessError, DataError, ShoalError
+from shoal.errors import AccessError, DataError, ShoalError, refuse
 from shoal.protector.people.accounts import token_digest
 from shoal.server.common import LOOPBACK, Problem, new_app, refusals
 from shoal.server.limited_http import run
@@ -114,11 +114,9 @@ def _read_bounded(receive: Callable[[], Awaitable[Any]], most: int) -> Callable[
 
     async def bounded() -> Any:
         nonlocal seen, whole
-        try:
+        with refuse(HTTPException(408, f"the body did not come within {BODY_SECONDS:g} seconds."), TimeoutError):
             async with asyncio.timeout_at(None if whole else deadline):
                 message = await receive()
-        except TimeoutError:
-            raise HTTPException(408, f"the body did not come within {BODY_SECONDS:g} seconds.") from None
         whole = not message.get("more_body", False)
         seen += len(message.get("body", b""))
         if seen > most:

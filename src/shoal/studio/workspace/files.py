@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from shoal.disk.atomic import sync_folder
-from shoal.errors import DataError, OutputError, UsageError
+from shoal.errors import DataError, OutputError, UsageError, refuse
 
 ID = re.compile(r"[0-9a-f]{16}")
 LONGEST = 100
@@ -35,13 +35,11 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.root = folder.absolute()
-        try:
+        with refuse(OutputError("the workspace's folder cannot be made.", hint="Name one that you may write to."), OSError):
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.root.chmod(0o700)
             for part in ("tables", "releases", "incoming", "locks"):
                 (self.root / part).mkdir(mode=0o700, exist_ok=True)
-        except OSError:
-            raise OutputError("the workspace's folder cannot be made.", hint="Name one that you may write to.") from None
 
     def of_table(self, table_id: str) -> Path:
         return self.root / "tables" / known(table_id)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.errors import DataError, PolicyError, UsageError
 from shoal.hierarchies.builders.numbers import FARTHEST
@@ -128,9 +130,6 @@ class Rare(ColumnStep):
             raise PolicyError(f"min_count of '{self.column}' must be a whole number of at least 1.")
 
     def run(self, table: Any, seed: int) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         texts = canonical_text(table.column(self.column))
         encoded = texts.dictionary_encode()
         codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)

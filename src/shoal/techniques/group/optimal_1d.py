@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from shoal.errors import DataError, UsageError
 from shoal.hierarchies.builders.numbers import interval_labels, roundest
@@ -32,6 +33,7 @@ from shoal.hierarchies.values import counts_of
 from shoal.model.plan import Publishes, Step, StreamStep, register_step
 from shoal.model.roles import Column
 from shoal.steps import Cut
+from shoal.steps.sql import Expression, cast
 from shoal.techniques.columns import distinct_numbers, need_group, numbers, with_numbers
 
 if TYPE_CHECKING:
@@ -246,13 +248,9 @@ class Centres(Cut):
         return replace(column, kind="float", labels={}, user_missing=(), order=(), stored=None, former=former, form="")
 
     def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
-        from shoal.steps.sql import Expression, cast
-
         return Expression(cast(super()._sql(dialect, column, value, alias).value, "DOUBLE"))
 
     def _arrow(self, values: Any, column: Column) -> Any:
-        import pyarrow as pa
-
         return super()._arrow(values, column).cast(pa.float64())
 
 

@@ -13,9 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.errors import DataError, PolicyError
 from shoal.kernels.arrow import from_numpy
+from shoal.kernels.text import canonical_text
 from shoal.model.plan import Publishes, StreamStep, register_step
 from shoal.techniques.columns import with_column
 from shoal.techniques.identity.keys import EachText, digests_of, read_key
@@ -66,8 +69,6 @@ class DateShift(StreamStep):
         shifts = EachText(lambda people: from_numpy(self.shifts(key, people)))
 
         def run(table: Any, rows: Any) -> Any:
-            from shoal.kernels.text import canonical_text
-
             return with_column(
                 table, self.column, self._moved(table.column(self.column), shifts(canonical_text(table.column(self.unit))))
             )
@@ -75,9 +76,6 @@ class DateShift(StreamStep):
         return run
 
     def _moved(self, dates: Any, shifts: Any) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         kind = dates.type
         if isinstance(dates, pa.ChunkedArray):
             dates = dates.combine_chunks()
@@ -103,8 +101,6 @@ class DateShift(StreamStep):
         )
 
     def _need_years(self, moved: Any, first: Any, last: Any) -> None:
-        import pyarrow.compute as pc
-
         beyond = int(pc.sum(pc.or_(pc.less(moved, first), pc.greater(moved, last))).as_py() or 0)
         if beyond:
             raise self._beyond(beyond)
@@ -119,9 +115,6 @@ class DateShift(StreamStep):
 
 def _parse(column: str, texts: Any) -> Any:
     """The dates of ISO texts, which may have a time of day behind them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     fits = pc.fill_null(pc.match_substring_regex(texts, _ISO), True)
     wrong = len(texts) - int(pc.sum(fits).as_py() or 0)
     if not wrong:

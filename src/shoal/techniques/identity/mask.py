@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from shoal.errors import DataError, PolicyError, need
 from shoal.kernels.text import canonical_text
@@ -147,8 +148,6 @@ _DIGITS = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint
 
 def _hexadecimal(digests: npt.NDArray[np.uint8], length: int) -> Any:
     """Digests of 32 bytes as texts of their first digits."""
-    import pyarrow as pa
-
     text = np.take(_DIGITS, digests[:, : (length + 1) // 2], mode="clip").view(np.uint8)
     data = pa.py_buffer(np.ascontiguousarray(text[:, :length]))
     ends = pa.py_buffer(np.arange(len(digests) + 1, dtype=np.int64) * length)
@@ -176,8 +175,6 @@ class Fake(_Keyed):
         replace = lru_cache(REMEMBERED)(self.replacement())
 
         def run(table: Any, rows: Any) -> Any:
-            import pyarrow as pa
-
             encoded = canonical_text(table.column(self.column)).dictionary_encode()
             labels = pa.array([replace(t) for t in encoded.dictionary.to_pylist()], pa.string())
             return with_column(table, self.column, labels.take(encoded.indices))

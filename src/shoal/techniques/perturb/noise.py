@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from shoal.errors import DataError, PolicyError
 from shoal.model.plan import Publishes, StreamStep, register_step
@@ -269,8 +270,6 @@ def noise_of(column: str, spread: Spread, *, share: float = 0.1, **settings: Any
 
 def own_decimals(kind: Any) -> int | None:
     """The decimals of a type that has them: whole numbers and decimals; None for doubles and texts."""
-    import pyarrow as pa
-
     if pa.types.is_integer(kind):
         return 0
     return int(kind.scale) if pa.types.is_decimal(kind) else None
@@ -278,8 +277,6 @@ def own_decimals(kind: Any) -> int | None:
 
 def is_whole(table: Any, column: str) -> bool:
     """Whether new numbers are written as int64; those of decimals without decimals, which reach further, are doubles."""
-    import pyarrow as pa
-
     return bool(pa.types.is_integer(table.schema.field(column).type))
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from shoal.errors import DataError, PolicyError
 from shoal.kernels.jit import njit
@@ -57,8 +58,6 @@ class Permute(ColumnStep):
         return self.within
 
     def run(self, table: Any, seed: int) -> Any:
-        import pyarrow as pa
-
         source = random.permutation(self._key(seed), table.num_rows)
         strata = _strata(table, self.within)
         need_company(self.column, self.within, int((np.bincount(strata) == 1).sum()))
@@ -95,8 +94,6 @@ class RankSwap(ColumnStep):
             raise PolicyError(f"rank swapping of '{self.column}' needs a percentage between 0 and 100.")
 
     def run(self, table: Any, seed: int) -> Any:
-        import pyarrow as pa
-
         from shoal.techniques.perturb.permute import swap_ranks
 
         x, present = numbers(table, self.column)

@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.errors import DataError, HierarchyGapError, PolicyError
 from shoal.hierarchies.values import counts_of, texts_of
@@ -82,8 +84,6 @@ class Pram(StreamStep):
         labels = (*self.categories, SUPPRESSED)
 
         def run(table: Any, rows: RowNumbers) -> Any:
-            import pyarrow as pa
-
             encoded = canonical_text(table.column(self.column)).dictionary_encode()
             texts = encoded.dictionary.to_pylist()
             lost = [t for t in texts if t not in position]
@@ -110,8 +110,6 @@ class Pram(StreamStep):
 
     def _typed(self, labels: Sequence[str], kind: Any) -> Any:
         """The categories in the column's own type, where all that is published is one of them; else as texts."""
-        import pyarrow as pa
-
         texts = pa.array(labels, pa.string())
         if self.on_gap != "error" or pa.types.is_dictionary(kind):
             return texts
@@ -125,17 +123,12 @@ class Pram(StreamStep):
 
 def _clock(texts: Any, kind: Any) -> Any:
     """Times of day from their texts, which Arrow has no cast for."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     moments = pc.binary_join_element_wise("1970-01-01 ", texts, "").cast(pa.timestamp("us"))
     return moments.cast(pa.time64("us")).cast(kind)
 
 
 def _bytes(texts: Any) -> Any:
     """Bytes from their hexadecimal digits."""
-    import pyarrow as pa
-
     return pa.array([bytes.fromhex(t) for t in texts.to_pylist()], pa.binary())
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PolicyError
+from shoal.kernels.text import canonical_text
 from shoal.model.plan import RowStep, register_step
 from shoal.techniques.kernels import draws as random
 from shoal.techniques.kernels.draws import RowNumbers
@@ -58,8 +59,6 @@ class Sample(RowStep):
 
 def _people(column: Any, key: bytes, share: float) -> npt.NDArray[np.bool_]:
     """Whether each row's person is in the sample; each person of a batch is looked at once."""
-    from shoal.kernels.text import canonical_text
-
     encoded = canonical_text(column).dictionary_encode()
     people = encoded.dictionary.to_pylist()
     codes = encoded.indices.fill_null(len(people)).to_numpy(zero_copy_only=False)
