@@ -41,13 +41,7 @@ LEAST = 20
 
 
 def attack_table(
-    table: Source,
-    original: Source,
-    control: Source,
-    *,
-    secrets: Names | None = None,
-    leave_out: str | None = None,
-    seed: int = 0,
+    table: Source, original: Source, control: Source, *, secrets: Names | None = None, leave_out: str | None = None, seed: int = 0
 ) -> tuple[str, tuple[AttackResult, ...], list[Exposure]]:
     """Singling out, linkability, inference, closest records, copies, membership and exposed people, held against the control.
 

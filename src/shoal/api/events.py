@@ -19,11 +19,7 @@ from shoal.kernels.text import canonical_text
 from shoal.measures.events.checking import check_events, event_requirements
 from shoal.measures.events.knowledge import Sensitive, most_known
 from shoal.measures.events.result import EventsMeasured, Grain
-from shoal.measures.events.traces import (
-    EXACT,
-    NONE,
-    Traces,
-)
+from shoal.measures.events.traces import EXACT, NONE, Traces
 from shoal.measures.events.unicity import known, shared_sets, unicity
 from shoal.measures.result.checking import Verdicts
 from shoal.model.display import Progress

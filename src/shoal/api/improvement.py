@@ -434,11 +434,7 @@ class Plans:
 
 
 def find_plans(
-    prepared: Prepared,
-    *,
-    locked: Sequence[str] = (),
-    progress: Progress = silent,
-    best: Callable[[Plans], None] | None = None,
+    prepared: Prepared, *, locked: Sequence[str] = (), progress: Progress = silent, best: Callable[[Plans], None] | None = None
 ) -> Plans:
     """Search at the size asked first, then at others; ``best`` hears of every new plan, so that nobody waits for the last.
 

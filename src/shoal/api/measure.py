@@ -380,12 +380,7 @@ def _said_distances(table: Table, secret: Sequence[str], order: Mapping[str, Seq
 
 
 def _columns(
-    table: Table,
-    quasi: Names | None,
-    sensitive: Names | None,
-    unit: str | None,
-    direct: Names | None,
-    insensitive: Names | None,
+    table: Table, quasi: Names | None, sensitive: Names | None, unit: str | None, direct: Names | None, insensitive: Names | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Quasi-identifiers and sensitive columns, each known and in one role."""
     schema = table.schema

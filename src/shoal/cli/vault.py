@@ -136,12 +136,7 @@ def init(
             put(text)
     if domain is not None:
         new.vault.login(new.owner_token).create_domain(domain, kind=kind)
-    result: dict[str, Any] = {
-        "vault": new.vault.id,
-        "master_key": provider.key_id,
-        "secrets": sorted(handed),
-        "domain": domain,
-    }
+    result: dict[str, Any] = {"vault": new.vault.id, "master_key": provider.key_id, "secrets": sorted(handed), "domain": domain}
     result["trial"] = not auditor_key
     note = f"Vault {new.vault.id[:8]} is made. Hand the files in {secrets} to their owners and delete them here."
     shared.tell(result, note, as_json=json)

@@ -11,16 +11,4 @@ from shoal.steps.numbers import Clamp, Cut, Round
 from shoal.steps.texts import Constant, Drop, Keep, Prefix
 from shoal.steps.value_map import MapValues
 
-__all__ = [
-    "Clamp",
-    "Constant",
-    "Cut",
-    "Drop",
-    "ExpressionStep",
-    "Keep",
-    "Labelled",
-    "MapValues",
-    "Prefix",
-    "Round",
-    "evaluate",
-]
+__all__ = ["Clamp", "Constant", "Cut", "Drop", "ExpressionStep", "Keep", "Labelled", "MapValues", "Prefix", "Round", "evaluate"]

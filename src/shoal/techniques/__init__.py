@@ -8,11 +8,7 @@ carries one out on a table in memory; engines carry them out where the data are.
 from shoal.hierarchies.rule import Generalize
 from shoal.techniques.apply import Applied, apply
 from shoal.techniques.coarsen.generalize import TreeCut, best_cut, level_for
-from shoal.techniques.coarsen.round_and_code import (
-    Rare,
-    suppress_rare,
-    top_bottom,
-)
+from shoal.techniques.coarsen.round_and_code import Rare, suppress_rare, top_bottom
 from shoal.techniques.group.microaggregate import Microaggregate
 from shoal.techniques.group.near import lost_share, near_groups
 from shoal.techniques.group.optimal_1d import Centres, Groups, Represent, microaggregate_1d, optimal_groups

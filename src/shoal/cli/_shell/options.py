@@ -23,16 +23,10 @@ from shoal.cli._shell import texts
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout; messages go to stderr.")]
 Seed = Annotated[int, typer.Option("--seed", help="Same input and seed, same output.")]
-Preview = Annotated[
-    bool,
-    typer.Option("--preview", help="Databases: print the statements instead of sending them."),
-]
+Preview = Annotated[bool, typer.Option("--preview", help="Databases: print the statements instead of sending them.")]
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")]
 
-Exclude = Annotated[
-    str | None,
-    typer.Option("--exclude", help="Opt-outs: a file with one id per line, or FILE:column."),
-]
+Exclude = Annotated[str | None, typer.Option("--exclude", help="Opt-outs: a file with one id per line, or FILE:column.")]
 
 
 @dataclass(frozen=True)

@@ -79,13 +79,7 @@ def normalize(values: Any, kind: str) -> Any:
     return values if values.type == wanted else values.cast(wanted, safe=kind != "time")  # as moments: to the microsecond
 
 
-_TYPES = {
-    "text": pa.string(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "time": pa.time64("us"),
-    "binary": pa.binary(),
-}
+_TYPES = {"text": pa.string(), "boolean": pa.bool_(), "date": pa.date32(), "time": pa.time64("us"), "binary": pa.binary()}
 
 
 def _whole(values: Any) -> Any:

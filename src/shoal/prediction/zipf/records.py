@@ -254,11 +254,7 @@ class ZipfFit:
 
 
 def fit_zipf(
-    counts: Any,
-    *,
-    method: Literal["mle", "least-squares"] = "mle",
-    simulate: int = 0,
-    rng: np.random.Generator | None = None,
+    counts: Any, *, method: Literal["mle", "least-squares"] = "mle", simulate: int = 0, rng: np.random.Generator | None = None
 ) -> ZipfFit:
     """Fit Zipf's law to counts per place (any order; places without visits are left out).
 

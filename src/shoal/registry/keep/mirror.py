@@ -121,12 +121,7 @@ def verify_store(store: Store) -> dict[str, int]:
         last = batch[-1].id
     if shown != set(replay.current) or shown_notices != set(replay.catalogue):
         raise TamperError("the database shows other records than its log leaves current.", hint="Restore it from a copy.")
-    return {
-        "lines": replay.head[0],
-        "records": len(shown),
-        "statements": replay.statements,
-        "notices": len(shown_notices),
-    }
+    return {"lines": replay.head[0], "records": len(shown), "statements": replay.statements, "notices": len(shown_notices)}
 
 
 def _topic(codes: Sequence[str], population: str) -> str:

@@ -24,10 +24,7 @@ OWNER = "SELECT key FROM registry_names WHERE holder = ?"
 SAID = "SELECT body FROM registry_statements WHERE key > ? OR (key = ? AND number > ?) ORDER BY key, number LIMIT ?"
 EVERYTHING = ("", "", 0, 10**9)
 """What :data:`SAID` is asked with for all statements."""
-_SUBMITTED = {
-    "record": "SELECT id FROM registry_records WHERE id = ?",
-    "notice": "SELECT id FROM registry_notices WHERE id = ?",
-}
+_SUBMITTED = {"record": "SELECT id FROM registry_records WHERE id = ?", "notice": "SELECT id FROM registry_notices WHERE id = ?"}
 MINE = {
     "record": "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND key = ? ORDER BY version DESC LIMIT 1",
     "notice": "SELECT body FROM registry_notices WHERE kind = ? AND title = ? AND population = ? AND key = ? "

@@ -30,14 +30,7 @@ from shoal.release.events.contents import VERIFY, counted, derive, facts_of, lim
 from shoal.release.events.plan_file import EventPlan
 from shoal.release.events.records import fewest_of
 from shoal.release.events.uses import FLOWS
-from shoal.release.proof.events import (
-    EventFacts,
-    check_flows,
-    judge_events,
-    read_flows,
-    recount_events,
-    recount_uses,
-)
+from shoal.release.proof.events import EventFacts, check_flows, judge_events, read_flows, recount_events, recount_uses
 from shoal.release.proof.facts import alike
 from shoal.release.proof.read import check_records, header, logical
 from shoal.report.event_release_report import render

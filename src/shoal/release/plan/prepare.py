@@ -309,12 +309,7 @@ def _counted_values(base: ClassCounts, j: int) -> tuple[Any, IntArray]:
 
 
 def _hierarchy(
-    policy: Policy,
-    schema: Schema,
-    name: str,
-    counted: tuple[Any, IntArray],
-    whole: Table | None,
-    population: ClassCounts | None,
+    policy: Policy, schema: Schema, name: str, counted: tuple[Any, IntArray], whole: Table | None, population: ClassCounts | None
 ) -> tuple[Rule, Hierarchy, str]:
     """The fitted rule of a column, its levels over the values at hand and, where it was guessed, why.
 

@@ -32,13 +32,7 @@ from shoal.search.problem.problem import Node
 class ListedSearch:
     """State of one search: bounds of all nodes."""
 
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        objective: Objective,
-        *,
-        start: Sequence[Node] = (),
-    ) -> None:
+    def __init__(self, evaluator: Evaluator, objective: Objective, *, start: Sequence[Node] = ()) -> None:
         self.evaluator = evaluator
         evaluator.wants_sizes = objective.needs_sizes
         self.objective = objective

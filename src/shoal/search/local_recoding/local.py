@@ -34,15 +34,7 @@ from shoal.search.local_recoding.cluster import gather, join_failing, prices, ru
 from shoal.search.local_recoding.cover import cover, polish
 from shoal.search.local_recoding.leave_out import leave_out
 from shoal.search.local_recoding.mondrian import mondrian
-from shoal.search.local_recoding.published import (
-    CellKind,
-    Labels,
-    Published,
-    cell_kinds,
-    make_trees,
-    publish,
-    published_table,
-)
+from shoal.search.local_recoding.published import CellKind, Labels, Published, cell_kinds, make_trees, publish, published_table
 from shoal.search.problem.checks import Checks, build_checks, table_holds
 from shoal.search.problem.column import Column, Pairs
 from shoal.search.problem.control import CancelSignal, Control

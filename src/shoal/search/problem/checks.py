@@ -243,14 +243,7 @@ def _added_up(members: IntArray) -> dict[int, int]:
 
 
 def _suppress_by_size(
-    checks: Checks,
-    members: IntArray,
-    records: IntArray,
-    order: IntArray,
-    cut: int,
-    lost: Flags,
-    limit: int,
-    crowd: Crowd | None,
+    checks: Checks, members: IntArray, records: IntArray, order: IntArray, cut: int, lost: Flags, limit: int, crowd: Crowd | None
 ) -> None:
     """Suppress classes size by size, smallest first, until the requirements are met or the limit is passed."""
     for size in np.unique(members[order[cut:]]):

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from shoal.kernels.jit import lean_njit
-from shoal.search.kernels.compiled.loops import (
-    add_records,
-    copy_groups,
-    number_direct,
-    number_hashed,
-    set_keys,
-    set_short_keys,
-)
+from shoal.search.kernels.compiled.loops import add_records, copy_groups, number_direct, number_hashed, set_keys, set_short_keys
 from shoal.search.kernels.compiled.state import (
     CARD,
     CARDS,
