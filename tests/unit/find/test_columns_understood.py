@@ -9,6 +9,8 @@ import pytest
 
 from shoal.find import ColumnFacts
 from shoal.find.columns import find_columns
+from shoal.find.safe_harbor.classes import identifier_class, refusal
+from shoal.find.safe_harbor.harmless import harmless, known_text
 from shoal.model.roles import Role
 
 BESIDE = ("surname", "town", "occupation", "hobby")
@@ -151,3 +153,18 @@ def test_numbers_given_out_may_stand_in_two_rows_by_a_slip(shared: int, expected
     numbers = [1000 + 3 * i for i in range(100 - shared)]
     (found,) = find_columns([column("gizmoness", numbers, [2] * shared + [1] * (100 - 2 * shared))])
     assert found.role is expected
+
+
+@pytest.mark.parametrize(
+    ("values", "refused"), [(["forty", "ninety-three"], True), (["34", "unknown"], False), (["34", "93"], True)]
+)
+def test_ages_in_words_do_not_pass_the_safe_harbor(values: list[str], refused: bool) -> None:
+    facts = column("age", values)
+    classed = identifier_class(facts, find_columns([facts])[0])
+    assert classed is not None
+    assert bool(refusal(facts, classed, 2026)) is refused
+
+
+def test_initials_are_no_small_vocabulary() -> None:
+    assert not harmless(column("colour", ["J.S.", "M.B.", "K. L.", "A.D."]), ["J.S.", "M.B.", "K. L.", "A.D."])
+    assert known_text("n.a.")

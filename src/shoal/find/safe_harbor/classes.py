@@ -17,9 +17,9 @@ from shoal.find.identifiers import long_numbers
 from shoal.find.name_words import opaque
 from shoal.find.people import FULL_SHARE, full_names_share, names_share
 from shoal.find.safe_harbor import column_names as words
-from shoal.find.safe_harbor.coarse import fine_date, fine_zip, too_long_ago, too_old
+from shoal.find.safe_harbor.coarse import fine_date, fine_zip, reach, too_long_ago, too_old
 from shoal.find.safe_harbor.column_names import as_large_as_a_state, kinds_of_places
-from shoal.find.safe_harbor.harmless import coded, harmless, test_codes
+from shoal.find.safe_harbor.harmless import coded, harmless, known_text, test_codes
 from shoal.find.safe_harbor.spellings import (
     DAY_AND_MONTH,
     ZIP5,
@@ -127,6 +127,8 @@ def refusal(facts: ColumnFacts, classed: Classed, year: int) -> str:
     if classed.kind == "zip":
         return fine_zip(labels)
     if classed.kind == "age":
+        if any(reach(label) is None and not known_text(label) for label in labels):
+            return "it may show ages in words, which are not read"
         return "it shows ages above 89" if too_old(labels, per_year=words.per_year(facts.name)) else ""
     why = fine_date(labels)
     return why or ("it shows years that imply an age above 89" if too_long_ago(labels, year) else "")

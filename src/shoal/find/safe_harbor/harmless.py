@@ -45,6 +45,8 @@ _YEARS = (word_set("column_names", "years") | word_set("column_names", "year")) 
     "old aged an ans jahren y yo".split()
 )
 """Words beside a number that may be an age."""
+_INITIALS = Pattern(r"(?:[A-Z]\.[ -]?){2,}")
+"""Initials of a name."""
 _LISTS = ("values", "orders", "missing", "quantities", "places")
 
 
@@ -62,11 +64,13 @@ def _known() -> tuple[frozenset[str], frozenset[str]]:
 def known_text(text: str) -> bool:
     """Whether a text consists of words that the lists of values contain, single letters and numbers up to 999.
 
-    >>> [known_text(t) for t in ("never married", "Yes", "18 to 64", "A+", "Springfield", "born 4 May 1965")]
-    [True, True, True, True, False, False]
+    >>> [known_text(t) for t in ("never married", "Yes", "18 to 64", "A+", "Springfield", "born 4 May 1965", "J. S.")]
+    [True, True, True, True, False, False, False]
     """
     whole, begun = _known()
     parts = _parts(text)
+    if _INITIALS.fullmatch(text.strip()):
+        return False
     if sum(w.isdigit() for w in parts) > 2 or len(parts) > 10 or (len(parts) > 1 and not _TITLES.isdisjoint(parts)):
         return False
     if old_age(parts):
