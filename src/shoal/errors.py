@@ -27,6 +27,7 @@ class ShoalError(Exception):
 
     def __init__(self, message: str, *, hint: str = "", **details: Any) -> None:
         message, hint = (text.encode("utf-8", "backslashreplace").decode() for text in (message, hint))  # no lone surrogates
+        message, hint = ("".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text) for text in (message, hint))
         super().__init__(message)
         self.message = message
         self.hint = hint

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 SMALLEST = 1e-9
 """A smaller number is not written out."""
@@ -58,18 +59,21 @@ _KEPT = "\n\t\u200c\u200d"
 """Control characters that texts need: ends of lines, tabs, and the joiners of Persian, Indic scripts and emoji."""
 
 
-def inert(value: object) -> object:
-    """A text of a page without control characters: no escape sequence, no change of direction, nothing invisible.
+T = TypeVar("T")
+
+
+def inert(value: T) -> T:
+    """A text for a page or a terminal without control characters: no escape sequence, no change of direction, nothing invisible.
 
     >>> inert("age\\x1b[2J"), inert("\\u202efdp.exe"), inert(5)
     ('age�[2J', '�fdp.exe', 5)
     """
     if not isinstance(value, str) or value.isprintable():
         return value
-    hostile = {c for c in value if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in _KEPT}
-    for c in hostile:
-        value = value.replace(c, "\N{REPLACEMENT CHARACTER}")  # of Markup, too, this is Markup
-    return value
+    text: Any = value
+    for c in {c for c in value if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in _KEPT}:
+        text = text.replace(c, "\N{REPLACEMENT CHARACTER}")  # of Markup, too, this is Markup
+    return text  # type: ignore[no-any-return]
 
 
 Progress = Callable[[float, str], None]

@@ -200,6 +200,12 @@ def test_names_of_columns_drive_no_page() -> None:
     for text in (measured._repr_html_(), shoal.inspect({n: ["a", "b"] * 9 for n in names})._repr_html_(), studio_part(names[0])):
         assert not HOSTILE.search(text)
         assert "age\N{REPLACEMENT CHARACTER}[2J" in text
+    for text in (repr(measured), measured.explain(), repr(measured.explain("k"))):
+        assert not HOSTILE.search(text)
+    with pytest.raises(UsageError) as error:
+        shoal.measure({n: ["a", "b"] * 9 for n in names}, quasi=["age\x1b[3J"])
+    assert not HOSTILE.search(str(error.value))
+    assert "�[3J" in str(error.value)
     assert names[2] in measured._repr_html_()  # letters of Persian are joined or not: that is no trick
 
 

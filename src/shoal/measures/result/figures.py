@@ -23,7 +23,7 @@ from shoal.measures.metrics import derived_number, derived_numbers, lookup
 from shoal.measures.subsets import column_sets
 from shoal.measures.utility import class_losses
 from shoal.model.counts.classes import ClassCounts
-from shoal.model.display import one_in, written
+from shoal.model.display import inert, one_in, written
 from shoal.model.estimate import Estimate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
@@ -557,7 +557,7 @@ class Figures:
         return suda(self.counts, **options)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.table}: {self.sentence}>"
+        return inert(f"<{type(self).__name__} of {self.table}: {self.sentence}>")
 
     def check(self, requirement: str) -> Verdict | Verdicts:
         """Whether requirements such as ``"k>=5"`` or ``"k>=5, t[diagnosis]<=0.2"`` are met: true or false as a condition.
@@ -573,7 +573,7 @@ class Figures:
 
     def explain(self, name: str | None = None) -> Explanation:
         """Sentence, formula, assumption, attacker and what would change it: of one number, or of the main ones."""
-        return explain(self, name)
+        return Explanation(inert(explain(self, name)))
 
     @property
     def sentence(self) -> str:
