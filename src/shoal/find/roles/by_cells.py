@@ -22,7 +22,7 @@ from shoal.model.roles import Role
 
 OFTEN_INSIDE = 0.2
 """Share of different texts with an e-mail address, telephone number or the like inside, from which they are why it is kept."""
-TYPED, RARE, SHARED = 2, 0.02, 0.5
+TYPED, RARE, SHARED = 2, 0.1, 0.5
 """Rows, and share of them, that have a text at most if a person typed it; share of rows that choose from the other texts."""
 LONGEST_ANSWER = 3
 """Digits that the number in an answer of few words has at most: years and numbers of people have more."""
