@@ -664,6 +664,24 @@ def test_a_release_of_half_of_the_people_is_compared(shared: int) -> None:
     )
 
 
+def test_an_entry_of_fewer_columns_takes_a_digest_for_each_of_its_combinations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one for each class of this release, of which a large table has a million."""
+    ages, towns = pa.array(["a", "b"], pa.string()), pa.array(["x", "y", "z"], pa.string())
+    both = ClassCounts([1, 2, 3, 4], ("age", "town"), ([0, 1, 0, 1], [0, 1, 2, 0]), (ages, towns))
+    by_age = ClassCounts([4, 6], ("age",), ([0, 1],), (ages,))
+    shown = ledger.Published(both, np.arange(4), ledger.joint_groups(2))
+    made, digests = [], ledger.digests
+    monkeypatch.setattr(ledger, "digests", lambda *a: (made.append(digests(*a)), made[-1])[1])
+    found = ledger._match(shown, entry(digests(by_age, ["age"], KEY).tolist(), [4, 6], [7, 8]), KEY, {})
+    assert found is not None
+    assert (found.share, found.classes.tolist()) == (1.0, [7, 8, 7, 8])
+    whole = digests(both, ("town", "age"), KEY).tolist()
+    again = ledger._match(shown, entry(whole, [1, 2, 3, 4], [5, 6, 7, 8], ("town", "age")), KEY, {})
+    assert again is not None
+    assert (again.share, again.classes.tolist()) == (1.0, [5, 6, 7, 8])
+    assert [len(numbers) for numbers in made] == [2, 4]
+
+
 def test_people_in_several_earlier_classes_are_in_each() -> None:
     here = table(["a", "b"], [6, 4])
     shown = ledger.Published(here, np.array([0, 1]), ledger.joint_groups(2))

@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from shoal.disk.atomic import atomic, state_folder, write_private
 from shoal.errors import DataError, OutputError, UsageError
-from shoal.kernels.group import group_codes
+from shoal.kernels.group import Grouping, group_codes
 from shoal.kernels.signatures import sha256_file
 from shoal.kernels.text import canonical_text
 from shoal.model import strict_json
@@ -245,8 +245,8 @@ def keep(shown: Published | None, released: Path, mine: dict[tuple[str, ...], Di
     return folder() / f"{mark[:32]}.json"
 
 
-def digests(base: ClassCounts, columns: Sequence[str], key: bytes) -> Digests:
-    """A keyed digest of the values that each class has in some columns."""
+def digests(base: ClassCounts, columns: Sequence[str], key: bytes, some: IntArray | None = None) -> Digests:
+    """A keyed digest of the values that each class, or each of ``some``, has in some columns."""
     hashed, codes = [], []
     for column in columns:
         j = base.column(column)
@@ -254,9 +254,9 @@ def digests(base: ClassCounts, columns: Sequence[str], key: bytes) -> Digests:
         texts = [*canonical_text(base.categories[j]).to_pylist(), None]  # the missing value has the code −1
         each = b"".join(hashlib.blake2b(_bytes(t), digest_size=16, key=key, salt=name).digest() for t in texts)
         hashed.append(np.frombuffer(each, dtype=np.uint8).reshape(-1, 16))
-        codes.append(np.asarray(base.codes[j]))
+        codes.append(base.codes[j] if some is None else base.codes[j][some])
     joined, width, keyed = [], 16 * len(hashed), hashlib.blake2b(digest_size=8, key=key)
-    for start in range(0, base.n_classes, AT_ONCE):
+    for start in range(0, len(codes[0]), AT_ONCE):
         parts = [values[c[start : start + AT_ONCE]] for values, c in zip(hashed, codes, strict=True)]
         rows = np.concatenate(parts, axis=1).tobytes()
         for i in range(0, len(rows), width):
@@ -291,8 +291,10 @@ def _match(shown: Published | None, entry: Entry, key: bytes, known_digests: dic
     base = shown.base
     if shown.exact and set(entry.columns) != set(base.columns):
         return None
+    whole, some = np.arange(base.n_classes), set(entry.columns) != set(base.columns)
+    alike = group_codes([base.codes[base.column(c)] for c in entry.columns]) if some else Grouping(whole, whole, len(whole))
     if entry.columns not in known_digests:
-        known_digests[entry.columns] = digests(base, entry.columns, key)
+        known_digests[entry.columns] = digests(base, entry.columns, key, alike.first)[alike.ids]
     mine, order = known_digests[entry.columns], np.argsort(entry.people, kind="stable")
     people, ascending = entry.people[order], np.argsort(mine)
     sought, (start, end) = mine[ascending], np.empty((2, len(mine)), dtype=np.int64)
@@ -301,7 +303,6 @@ def _match(shown: Published | None, entry: Entry, key: bytes, known_digests: dic
     rows = np.repeat(np.arange(len(mine)), np.maximum(end - start, 1))
     step = np.arange(len(rows)) - np.searchsorted(rows, rows)
     at, known = order[np.minimum(start[rows] + step, len(order) - 1)], (end > start)[rows]
-    alike = group_codes([base.codes[base.column(c)] for c in entry.columns], n_rows=base.n_classes)
     here = np.bincount(alike.ids, weights=base.sizes, minlength=alike.n)
     there = np.bincount(rows, weights=np.where(known, entry.sizes[at], 0), minlength=len(mine))
     share = float(np.minimum(here, there[alike.first]).sum() / min(base.sizes.sum(), entry.sizes.sum()))
