@@ -168,3 +168,9 @@ def test_ages_in_words_do_not_pass_the_safe_harbor(values: list[str], refused: b
 def test_initials_are_no_small_vocabulary() -> None:
     assert not harmless(column("colour", ["J.S.", "M.B.", "K. L.", "A.D."]), ["J.S.", "M.B.", "K. L.", "A.D."])
     assert known_text("n.a.")
+
+
+@pytest.mark.parametrize(("last", "expected"), [("março", Role.QUASI), ("zorg", Role.UNDECIDED)])
+def test_months_are_known_by_their_words(last: str, expected: Role) -> None:
+    (found,) = find_columns([column("gizmoness", ["janeiro", "fevereiro", last])])
+    assert found.role is expected

@@ -14,6 +14,7 @@ from shoal.find.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names
 from shoal.find.questions import ticked
 from shoal.find.roles.decision import FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import equally_often, in_a_block, is_key, numbering, one_shape
+from shoal.find.safe_harbor.spellings import month_or_weekday_share
 from shoal.find.scales import reads_as_text
 from shoal.find.topics import BY_KEY, expanded, topic_of
 from shoal.find.vocabulary import word_set
@@ -85,6 +86,8 @@ def by_shape(view: ColumnView) -> Decision | None:
         return Decision(Role.DIRECT, "it holds long texts, which may name people", 0.6, "text", 18, Scale.TEXT)
     if view.guess.scale is Scale.DATE:
         return Decision(Role.QUASI, "it holds dates or times, which others may know", 0.65, "event_date", 3)
+    if facts.kind == "text" and month_or_weekday_share(facts.values) == 1:
+        return Decision(Role.QUASI, "its values are months or days of the week", 0.6, "event_date", 3)
     if is_key(facts):
         return Decision(
             Role.DIRECT, "its values are long codes, nearly all different, like a key of people", 0.75, "key", 18, Scale.ID
