@@ -146,3 +146,30 @@ def test_a_codebook_that_a_forger_made_alike_is_noticed(tmp_path):
         book.write_text(book.read_text(encoding="utf-8").replace("middle", text), encoding="utf-8")
         forge(folder, lambda made: None)
         assert shoal.verify(folder).ok is (text == "middle")
+
+
+ILL = {
+    "one": ["Flu", "flu "],
+    "empty": ["", None],
+    "numbers": ["1", "1.0"],
+    "two": ["flu", "cold"],
+    "two of three": ["flu", "Flu", "cold"],
+}
+
+
+@pytest.mark.parametrize("unit", [None, "id"])
+@pytest.mark.parametrize("kind", ILL)
+def test_the_gate_takes_values_for_one_that_a_reader_takes_for_one(kind, unit):
+    values = [ILL[kind][i // 2 % len(ILL[kind])] for i in range(120)]
+    table = pd.DataFrame({"sex": ["m", "w"] * 60, "ill": values, "id": [i // 4 for i in range(120)]})
+    sure = kind == "two" or (kind == "two of three" and unit is None)  # else nobody knows how many people have one of them
+    for limit, met in (({"distinct": 2}, kind.startswith("two")), ({"alpha": 0.7}, sure), ({"entropy": 1.5}, sure)):
+        roles = {"quasi": ["sex"], "sensitive": ["ill"], **({} if unit else {"insensitive": ["id"]})}
+        policy = {"roles": roles, "require": {"k": 5, "diversity": {"ill": limit}}, **({"unit": unit} if unit else {})}
+        assert shoal.check(table, policy).met is met, limit
+
+
+def test_the_gate_reads_labels(tmp_path):
+    policy = {"roles": {"quasi": ["sex"], "sensitive": ["pay"]}, "require": {"k": 5, "diversity": {"pay": {"distinct": 3}}}}
+    for labels, met in ((PAY, True), (NEXT_TO_ONE, False)):
+        assert shoal.check(statistics_file(tmp_path / "in.sav", labels), policy).met is met

@@ -77,7 +77,8 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Cl
     for r in policy.requirements:
         if r.needs_order and r.sensitive is not None:
             need_order(counts, r.sensitive)
-    facts = facts_of_counts(counts, recursive_levels(policy.requirements), sensitive_trees(policy, counts))
+    levels, labels = recursive_levels(policy.requirements), {c: table.schema[c].labels for c in policy.sensitive}
+    facts = facts_of_counts(counts, levels, sensitive_trees(policy, counts), labels=labels)
     extra: list[Verdict] = [NoDirect().judged(len(named))] if set(policy.direct) - (set(schema.direct) - named) else []
     if policy.rest == "drop":
         extra.append(NoneDropped().judged(len(schema.direct) - len(named)))

@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.errors import PolicyError, UsageError
 from shoal.kernels.matches import matched
+from shoal.kernels.text import canonical_text
 from shoal.measures.classes.closeness import basic_beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
 from shoal.measures.classes.diversity import alpha, distinct_diversity, entropy_diversity, least_c
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.requirement import PopulationK, PopulationUniqueness, Requirement, TCloseness
-from shoal.release.proof.facts import Facts, Given, Inside
+from shoal.release.proof.facts import Facts, Given, Inside, as_number
+from shoal.release.proof.recount import read_alike
 
 if TYPE_CHECKING:
     from shoal.model.hierarchy import Hierarchy
@@ -30,10 +33,12 @@ def facts_of_counts(
     levels: dict[str, list[int]] | None = None,
     hierarchies: Mapping[str, Any] | None = None,
     asked: Iterable[Requirement] | None = None,
+    labels: Mapping[str, Mapping[Any, str]] | None = None,
 ) -> Facts:
     """The Facts of class counts, through the measures of the field; ``hierarchies`` are those of sensitive columns.
 
-    With ``asked``, only of the sensitive columns that one of these requirements limits.
+    With ``asked``, only of the sensitive columns that one of these requirements limits. Values that are read alike, by their
+    ``labels`` too, are one value for diversity, as in the proof; how many people have one of them is then not known.
     """
     inside = {}
     limited = None if asked is None else {r.sensitive for r in asked}
@@ -41,14 +46,19 @@ def facts_of_counts(
         if limited is not None and column not in limited:
             continue
         tree = (hierarchies or {}).get(column)
+        alike = _read_alike(counts, column, (labels or {}).get(column, {}))
+        open_ = alike is not counts and counts.unit is not None
         inside[column] = Inside(
-            distinct_diversity(counts, column),
-            entropy_diversity(counts, column),
+            distinct_diversity(alike, column),
+            1.0 if open_ else entropy_diversity(alike, column),
             t_closeness(counts, column, distance="equal"),
             t_closeness(counts, column, distance="ordered"),
-            {n: c if math.isfinite(c := least_c(counts, column, l=n)) else None for n in (levels or {}).get(column, ())},
+            {
+                n: c if not open_ and math.isfinite(c := least_c(alike, column, l=n)) else None
+                for n in (levels or {}).get(column, ())
+            },
             None if tree is None else t_closeness(counts, column, distance="hierarchical", hierarchy=tree),
-            alpha(counts, column),
+            1.0 if open_ else alpha(alike, column),
             delta_disclosure(counts, column),
             basic_beta_likeness(counts, column),
             enhanced_beta_likeness(counts, column),
@@ -66,6 +76,26 @@ def facts_of_counts(
         sensitive=inside,
         people=None if once is None else sum(once.values()),
         smallest=None if once is None else {size: n for size, n in once.items() if n},
+    )
+
+
+def _read_alike(counts: Any, column: str, labels: Mapping[Any, str]) -> Any:
+    """The counts with the values of a sensitive column that a reader takes for one as one; themselves if there are none."""
+    held = counts.sensitive[column]
+    if held.categories is None or not (
+        labels or pa.types.is_string(held.categories.type) or pa.types.is_large_string(held.categories.type)
+    ):
+        return counts
+    named = {number if (number := as_number(code)) is not None else code: text for code, text in labels.items()}
+    texts = [named.get(as_number(t), named.get(t, t)) for t in canonical_text(held.categories).to_pylist()]
+    first: dict[Any, int] = {}
+    one = np.array([first.setdefault(text, i) for i, text in enumerate(read_alike([None, *texts]))], dtype=np.int64)
+    if len(first) == len(one):
+        return counts
+    pairs, place = np.unique(held.classes * len(one) + one[held.values + 1], return_inverse=True)
+    members = np.bincount(place, weights=held.counts).astype(np.int64)
+    return replace(
+        counts, sensitive={column: replace(held, classes=pairs // len(one), values=pairs % len(one) - 1, counts=members)}
     )
 
 
