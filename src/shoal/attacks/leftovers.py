@@ -169,8 +169,10 @@ def _statistical_metadata(file: Path) -> list[str]:
     import pyreadstat
 
     read: Any = pyreadstat.read_sav if file.suffix == ".sav" else pyreadstat.read_dta
-    about = read(str(file), metadataonly=True)[1]
-    return ["the file carries notes or a title"] if about.notes or about.file_label else []
+    frame, about = read(str(file), user_missing=True)
+    out = ["the file carries notes or a title"] if about.notes or about.file_label else []
+    others = any(set(codes) - set(frame[name].tolist()) for name, codes in about.variable_value_labels.items())
+    return [*out, "the file has labels of values that no record has"] if others else out
 
 
 def _is_plain_schema(text: bytes) -> bool:

@@ -138,6 +138,19 @@ def test_labels_that_a_forger_made_alike_are_noticed(form, ending, tmp_path):
         assert shoal.verify(folder).ok is stays
 
 
+@pytest.mark.parametrize(("form", "ending"), [("spss", "sav"), ("stata", "dta")])
+def test_labels_of_values_that_no_record_has_are_noticed(form, ending, tmp_path):
+    policy = {"roles": {"quasi": ["sex"], "sensitive": ["pay"]}, "require": {"k": 5}}
+    source = statistics_file(tmp_path / f"in.{ending}", {**PAY, 9.0: "refused"})
+    folder = shoal.anonymize(source, policy, format=form).write(tmp_path / "out")
+    assert shoal.verify(folder).ok  # Shoal leaves the label of an answer that nobody gave out
+    file = folder / f"data.{ending}"
+    for labels, stays in ((PAY, True), ({**PAY, 9.0: "Ann said so"}, False)):
+        statistics_file(file, labels, READERS[ending](str(file))[0])
+        forge(folder, lambda made: None)
+        assert shoal.verify(folder).ok is stays
+
+
 def test_a_codebook_that_a_forger_made_alike_is_noticed(tmp_path):
     policy = {"roles": {"quasi": ["sex"], "sensitive": ["pay"]}, "require": {"k": 5, "diversity": {"pay": {"distinct": 3}}}}
     folder = shoal.anonymize(statistics_file(tmp_path / "in.sav", PAY), policy).write(tmp_path / "out")
