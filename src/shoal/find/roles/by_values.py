@@ -86,7 +86,7 @@ def by_shape(view: ColumnView) -> Decision | None:
         return Decision(Role.DIRECT, "it holds long texts, which may name people", 0.6, "text", 18, Scale.TEXT)
     if view.guess.scale is Scale.DATE:
         return Decision(Role.QUASI, "it holds dates or times, which others may know", 0.65, "event_date", 3)
-    if facts.kind == "text" and month_or_weekday_share(facts.values) == 1:
+    if view.topic is None and facts.kind == "text" and month_or_weekday_share(facts.values) == 1:  # April is a name too
         return Decision(Role.QUASI, "its values are months or days of the week", 0.6, "event_date", 3)
     if is_key(facts):
         return Decision(
