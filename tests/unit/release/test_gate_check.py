@@ -11,7 +11,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 import shoal
-from shoal.errors import HierarchyError, PolicyError, RoleError
+from shoal.errors import HierarchyError, PolicyError, RoleError, ShoalError
 
 BANDS = ["20-39"] * 5 + ["40-59"] * 5
 ILL = ["flu", "cold", "gout", "mumps", "rash"] * 2
@@ -164,3 +164,17 @@ def test_a_hierarchical_distance_needs_a_file_with_one_root(tmp_path: Path) -> N
         else:
             with pytest.raises(HierarchyError, match="2 groups in its last level"):
                 shoal.check(table(), policy)
+
+
+def test_what_the_list_of_a_preset_lets_stay_is_not_named() -> None:
+    data = pa.table({"birth_year": [1980] * 5 + [1990] * 5, "ill": ILL})
+    policy = {"roles": {"quasi": ["birth_year"], "sensitive": ["ill"]}, "preset": "hipaa-safe-harbor"}
+    assert "identifiers.birth_year" not in [v.requirement.name for v in shoal.check(data, policy).findings]
+    exact = data.append_column("birth_date", pa.array(["1980-05-17"] * 5 + ["1990-05-17"] * 5))
+    policy["roles"] = {"quasi": ["birth_year", "birth_date"], "sensitive": ["ill"]}
+    assert "identifiers.birth_date" in [v.requirement.name for v in shoal.check(exact, policy).failed]
+
+
+def test_weights_are_numbers() -> None:
+    with pytest.raises(ShoalError):
+        shoal.check(table(w=["much"] * 10), **BASE, weight="w")
