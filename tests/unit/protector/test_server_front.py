@@ -547,6 +547,20 @@ print(os.environ["WANTED"].encode() in found, b"SHOAL_OTHER=stays" in found, "SH
     assert done.stdout.endswith("(0, 0) 0\n")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux")
+def test_a_service_without_keys_can_be_looked_into_but_leaves_no_dump() -> None:
+    code = """
+import ctypes, resource
+from shoal.server.common import harden_process
+before = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)
+harden_process()
+print(resource.getrlimit(resource.RLIMIT_CORE) == (0, 0), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == before)
+"""
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "True True\n"
+
+
 def test_a_credential_of_systemd_is_a_key_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "vault.key"
     file.write_text(keys.generate())
