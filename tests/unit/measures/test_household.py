@@ -41,3 +41,9 @@ def test_a_risk_of_none_and_of_all_are_risks_and_nobody_has_none() -> None:
     assert household_risk([0.0, 1.0], ["a", "b"]).per_record.tolist() == [0.0, 1.0]
     with pytest.raises(DataError):
         household_risk([], [])
+
+
+def test_the_mean_is_one_of_households_and_the_expected_number_one_of_people() -> None:
+    found = household_risk([0.5, 0.5, 0.1], ["a", "a", None])
+    assert found.mean == pytest.approx((0.75 + 0.1) / 2)
+    assert found.expected == pytest.approx(2 * 0.75 + 0.1)

@@ -16,7 +16,7 @@ import shoal
 from shoal.errors import DataError, UsageError
 from shoal.kernels.group import Memberships
 from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, missing, risk
-from shoal.measures.classes.individual import benedetti_franconi
+from shoal.measures.classes.individual import benedetti_franconi, impact
 from shoal.measures.classes.missing import adds_up, crowds, drop_missing
 from shoal.measures.classes.risk import presence
 from shoal.measures.metrics import lookup
@@ -421,3 +421,10 @@ def test_weights_may_add_up_to_the_sample_but_not_to_less() -> None:
             benedetti_franconi([3], weights)
     with pytest.raises(DataError):
         benedetti_franconi([0], [3.0])
+
+
+def test_the_mean_chance_of_a_guess_is_one_of_people() -> None:
+    """Two people are alike, six are not: two are sure, six have one chance in two."""
+    found = impact(secret([2, 0], [3, 3]), {"d": 4})
+    assert found.chances == {"d": (2 * 1 + 6 * 0.5) / 8}
+    assert (found.mean, found.max, found.without, found.worth) == (4 * 0.625, 4, 4 * 5 / 8, 4)
