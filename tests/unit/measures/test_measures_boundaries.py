@@ -374,7 +374,8 @@ def test_no_rounding_leaves_the_range_of_a_risk() -> None:
         assert kappa is not None
         assert 0 <= kappa < 1e-12
         assert entropy_risk.entropy_risk_of(math.log2(n) + 1e-9, n) <= 1
-    assert entropy_risk.distance_from_uniform(ClassCounts((2, 2))) == {"cells": None, "kappa": None}
+    for unknown in (ClassCounts((2, 2)), ClassCounts((2, 2), columns=("a",))):
+        assert entropy_risk.distance_from_uniform(unknown) == {"cells": None, "kappa": None}
 
 
 def test_the_risk_of_one_person_is_defined_and_of_nobody_is_not() -> None:

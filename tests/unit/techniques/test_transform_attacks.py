@@ -346,3 +346,9 @@ def test_a_count_of_records_is_a_whole_number_of_at_least_one():
     for wrong in (0, True, 2.0):
         with pytest.raises(PolicyError, match="whole number of at least 1"):
             tf.Rare("x", min_count=wrong)
+
+
+def test_one_limit_may_be_stated_and_both_ends_have_as_many_people():
+    assert (tf.top_bottom("x", high=90).low, tf.top_bottom("x", high=90).high) == (None, 90)
+    assert coded(list(range(10)), people=2) == (1, 8)
+    assert coded([0] * 3 + [5] * 4 + [9] * 3, people=3) == (0, 9)
