@@ -71,6 +71,7 @@ def test_rare_categories_take_others_until_they_are_exactly_enough() -> None:
 
 def test_lines_without_anybody_tell_nothing() -> None:
     assert alone(Crossed(("a", "b"), (("x", "y"), ("u", "v")), np.array([[12, 3], [0, 0]]), (0, 0))) == 2
+    assert alone(Crossed(("a", "b"), (("x",), ("u", "v")), np.array([[12, 15]]), (0, 0))) == 0, "a line of one cell is no news"
 
 
 def test_nothing_but_rare_categories_is_refused() -> None:
@@ -200,3 +201,17 @@ def test_who_knows_that_zeros_are_published_cannot_confine_a_small_count(counts)
                 seen.add(int(again[at]))
     assert made.attack.verdict == "holds"
     assert all(len(seen) >= 5 for seen in possible.values()), possible
+
+
+def test_one_count_that_differs_by_a_few_people_is_enough(tmp_path: Path) -> None:
+    table = shoal.count_table({"x": ["a"] * 20 + ["b"] * 30}, rows="x", threshold=10)
+    earlier = table.write(tmp_path / "earlier.CSV")
+    table.compare_with(earlier)
+    text = earlier.read_text("utf-8")
+    for before, refused in ((21, True), (29, True), (30, False)):
+        earlier.write_text(text.replace("a,20", f"a,{before}"), "utf-8")
+        if refused:
+            with pytest.raises(InfeasibleError, match="1 of 3 counts differ"):
+                table.compare_with(earlier)
+        else:
+            table.compare_with(earlier)
