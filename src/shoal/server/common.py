@@ -15,7 +15,7 @@ import itertools
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -53,7 +53,7 @@ class Problem(BaseModel):
 def refusals(model: type[BaseModel], words: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
     """Refusals as OpenAPI describes them. Only the first brings the model: FastAPI builds it for each code of each route."""
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}
-    shapes = itertools.chain([{"model": model}], itertools.repeat({"content": content}))
+    shapes: Iterator[dict[str, Any]] = itertools.chain([{"model": model}], itertools.repeat({"content": content}))
     return {code: {"description": text, **shape} for (code, text), shape in zip(words.items(), shapes, strict=False)}
 
 
