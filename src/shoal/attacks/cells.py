@@ -316,7 +316,8 @@ def _in_both(new: Shown, old: Shown, column: str, least: int) -> tuple[dict[str,
     shared = inside[0].astype(np.float32) @ inside[1].T.astype(np.float32)
     wanted = overlap & (shared < least) & (shared > 0)
     most = MOST_FITS // max(new.records, old.records, 1)
-    grid = np.indices([len(leaves[c]) for c in new.quasi]).reshape(len(leaves), -1) if _many(leaves) <= most else None
+    shape = [len(leaves[c]) for c in new.quasi]
+    grid = np.indices(shape).reshape(len(leaves), -1) if math.prod(shape) <= most else None
     if grid is not None:
         fits = [np.logical_and.reduce([cells[c][s][i] for c, i in zip(new.quasi, grid, strict=True)]) for s in (0, 1)]
         good = ((fits[0].astype(np.float32) @ wanted.astype(np.float32) > 0) & fits[1]).any(axis=1)
@@ -328,10 +329,6 @@ def _in_both(new: Shown, old: Shown, column: str, least: int) -> tuple[dict[str,
         both.update(itertools.islice(itertools.product(*common), max(most // len(pairs), 1)))
     columns = zip(*sorted(both), strict=True) if both else [()] * len(new.quasi)
     return {c: list(values) for c, values in zip(new.quasi, columns, strict=True)}, not both
-
-
-def _many(leaves: Mapping[str, Sequence[str]]) -> int:
-    return math.prod(len(values) for values in leaves.values())
 
 
 def _classes(shown: Shown, n: int) -> tuple[IntArray, IntArray]:

@@ -181,7 +181,6 @@ def group_keys(key: KeyArray, space: int) -> Grouping:
     n = len(key)
     if n < FEW or not compiled_pays(n):
         return _group_by_order(key, np.argsort(key)) if n else Grouping(np.zeros(0, np.int64), np.zeros(0, np.int64), 0)
-
     if space <= max(DIRECT_FACTOR * n, SMALL):
         ids, first = loops.group_direct(key, space)
     elif n > 4 * SMALL and mostly_distinct(key):

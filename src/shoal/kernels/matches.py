@@ -76,7 +76,8 @@ def chance_of(smallest: int, k: int, members: int, population: int) -> float:
         return 1.0
     if j > min(others, drawn):
         return 0.0
-    first = _log_ways(others, j) + _log_falling(drawn, j) + _log_falling(total - drawn, others - j) - _log_falling(total, others)
+    ways = _log_falling(others, j) - math.lgamma(j + 1)
+    first = ways + _log_falling(drawn, j) + _log_falling(total - drawn, others - j) - _log_falling(total, others)
     sum_, term = 0.0, 1.0
     while term > sum_ * 1e-16:
         sum_ += term
@@ -95,10 +96,6 @@ def width(heights: Iterable[int]) -> float:
     for height in heights:
         ranks = np.convolve(ranks, np.ones(height + 1))
     return float(ranks.max())
-
-
-def _log_ways(n: int, j: int) -> float:
-    return _log_falling(n, j) - math.lgamma(j + 1)
 
 
 def _log_falling(n: int, j: int) -> float:

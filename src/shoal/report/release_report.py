@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from shoal.model.attack import AttackResult, strongest
 from shoal.model.certificate.certificate import ACCEPTED, FORMAT_1, Certificate, cost_of
 from shoal.model.certificate.form import plain
-from shoal.model.certificate.parts import FileEntry, Purpose, Question
+from shoal.model.certificate.parts import FileEntry, Purpose
 from shoal.model.display import as_percent, one_in
 from shoal.report.blocks import (
     Block,
@@ -65,6 +65,8 @@ def _sections(body: Certificate) -> list[Section]:
     """The parts in the order of the page; those without content are left out."""
     risks = [(r.attacker, r.sentence, risk(r.before), risk(r.after)) for r in body.attackers]
     attacks = [attack_table(body.attacks)] if body.attacks else [Words("No attack was run.")]
+    tested = [(i.question, i.tested, i.found) for i in body.wp216]
+    questions = Table(["question", "how it was tested", "found"], tested)
     return [
         Section("asked", "Requirements, and what the data has", _requirements(body)),
         Section("risks", "Risk before and after", [Table(["attacker", "what it means", "before", "after"], risks, right=(2, 3))]),
@@ -75,7 +77,7 @@ def _sections(body: Certificate) -> list[Section]:
         Section("left-out", "Who was left out", _suppressed_blocks(body)),
         Section("results", "Results that should survive", _analyses(body)),
         Section("attacks", "Attacks that were tried", attacks),
-        Section("questions", "Singling out, linking, inference", _questions(body.wp216)),
+        Section("questions", "Singling out, linking, inference", [questions]),
         Section("recipient", "Who receives it", recipient_table(body.release, ("Population", body.population.sentence))),
         Section("limits", "Limits", [Items(body.limits), Words(body.triggers)]),
         Section("check", "Check it yourself", check_blocks(body)),
@@ -271,10 +273,6 @@ def attack_table(attacks: Sequence[AttackResult]) -> Table:
         verdict = Tag(SIGNS.get(a.verdict, a.verdict), a.verdict.replace(" ", "-"))
         rows.append((a.name, a.sentence, rate, interval, claimed, verdict))
     return Table(["attack", "finding", "success", "95 % interval", "claimed", "verdict"], rows, right=(2, 3, 4))
-
-
-def _questions(items: Sequence[Question]) -> list[Block]:
-    return [Table(["question", "how it was tested", "found"], [(i.question, i.tested, i.found) for i in items])]
 
 
 def recipient_table(release: Purpose, *more: tuple[str, str]) -> list[Block]:

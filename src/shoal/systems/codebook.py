@@ -157,7 +157,8 @@ def variables(text: str) -> list[Variable]:
         if kind == "checkbox":
             label = row.get("label", "")
             listed += [
-                Variable(f"{name}___{_tail(c)}", f"{label}: {words}", TICKED, left=_why_left(row)) for c, words in choices.items()
+                Variable(f"{name}___{c.casefold().replace('-', '_')}", f"{label}: {words}", TICKED, left=_why_left(row))
+                for c, words in choices.items()
             ]
         elif name and kind != "descriptive":
             values = FIXED.get(kind, choices if kind in ("radio", "dropdown") else {})
@@ -177,11 +178,6 @@ def _choices(text: str) -> dict[str, str]:
     """Codes and labels of ``1, male | 2, female``."""
     parts = (part.partition(",") for part in text.split("|"))
     return {code.strip(): label.strip() for code, comma, label in parts if comma and code.strip()}
-
-
-def _tail(code: str) -> str:
-    """A code as it stands at the end of a checkbox's column: lower case, a minus as a line below."""
-    return code.casefold().replace("-", "_")
 
 
 def _text(file: Path) -> str:

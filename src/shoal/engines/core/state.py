@@ -38,7 +38,8 @@ def hold(engine: Engine, relation: Relation, *, write: bool = False) -> Held:
 def state_of(engine: Engine, relation: Relation) -> Held:
     """The state of a table in the run that its engine has begun."""
     own = engine.marks(relation)
-    name = f"{engine.name} files {_digest(own)}" if own and engine.holding is None else engine.holding
+    digest = hashlib.sha256(repr(own).encode()).hexdigest()[:32]  # tells neither names nor sizes of files
+    name = f"{engine.name} files {digest}" if own and engine.holding is None else engine.holding
     return Held(name, own or _marks_of(relation), bool(own) or "::" not in relation.source or engine.isolates(relation))
 
 
@@ -52,11 +53,6 @@ def require(engine: Engine, relation: Relation, was: Held) -> None:
             "the snapshot that was counted has ended: the table was closed or used for another run, or its connection broke off.",
             hint="Run it again from the start.",
         )
-
-
-def _digest(marks: Marks) -> str:
-    """A name for a state of files that tells neither their names nor their sizes."""
-    return hashlib.sha256(repr(marks).encode()).hexdigest()[:32]
 
 
 def changed(counted: int | None = None, recoded: int | None = None) -> DataError:

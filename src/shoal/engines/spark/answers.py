@@ -126,14 +126,11 @@ def reading(field: Any) -> Reading:
         plain = call("COLLATE", value, string("UTF8_BINARY"))
         return Reading(Column(field.name, "text"), plain, native)
     if native == "timestamp":
-        return Reading(Column(field.name, "timestamp"), _cast(value, "TIMESTAMP_NTZ"), native)
+        plain = exp.Cast(this=value, to=exp.DataType.build("TIMESTAMP_NTZ", dialect="spark"))
+        return Reading(Column(field.name, "timestamp"), plain, native)
     if native in _KINDS:
         return Reading(Column(field.name, _KINDS[native]), None, native)
     return Reading(Column(field.name, "text"), call("TO_JSON", value), native)
-
-
-def _cast(value: exp.Expr, to: str) -> exp.Expr:
-    return exp.Cast(this=value, to=exp.DataType.build(to, dialect="spark"))
 
 
 BLOCK = 64

@@ -105,12 +105,7 @@ def _subject(session: Session, action: str, domain: str, identity: str) -> str:
                 f"domain '{domain}' keeps no table: it holds nothing about a person.",
                 hint="Its pseudonyms lead back by the key alone; `shoal vault rotate --destroy` or `shred` ends that.",
             )
-        return opened.subject(_plain(opened, identity))
-
-
-def _plain(opened: OpenDomain, identity: str) -> bytes:
-    """The identity as it is compared."""
-    return opened.matched(opened.plain(identity))
+        return opened.subject(opened.matched(opened.plain(identity)))
 
 
 def _person(tx: Tx, opened: OpenDomain, identity: str) -> set[bytes]:

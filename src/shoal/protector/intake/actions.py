@@ -88,7 +88,8 @@ class IntakeActions(SessionPart):
             numbers = self._wait(tx, opened, people, answers, now)
             done = Intake(pseudonyms, [a.outcome for a in answers], numbers, {name: c.to_json() for name, c in changes.items()})
             details: dict[str, Any] = {"domain": domain, "purpose": purpose}
-            counts = {"count": len(people), "detail": _words(done.counts)}
+            detail = ", ".join(f"{count} {name}" for name, count in done.counts.items() if count)
+            counts = {"count": len(people), "detail": detail}
             frame.log(tx, now, "intake", **details, source=source, key=opened.domain.key_id, **counts)
             numbered = [text for person in people for kind, text in person.items() if kind.startswith("number")]
             frame.watch(tx, now, "pseudonymize", usage, numbered, planted=planted, logged_as="intake", **details)
@@ -180,7 +181,3 @@ class IntakeActions(SessionPart):
             detail = "same person" if chosen is not None else "new person"
             frame.log(tx, now, "decide", domain=body["domain"], waiting=body["id"], detail=detail, subjects=subjects)
         return str(pseudonym)
-
-
-def _words(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)

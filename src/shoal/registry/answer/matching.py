@@ -123,7 +123,7 @@ def match(notices: Iterable[Notice], registry: Registry, *, about: str = "") -> 
     details = _Telling(registry)
     matches = [replace(j, unique=details.of(j.shared, j.one, j.other)) for j in joins[:MOST_MATCHES]]
     asked = [replace(r, unique=details.of(r.recognise, r.asks, r.holds)) for r in requests[:MOST_MATCHES]]
-    matches.sort(key=lambda j: -_value(j.unique))
+    matches.sort(key=lambda j: 1.0 if j.unique is None else -j.unique.value)
     return Matches(tuple(matches), tuple(asked), more)
 
 
@@ -197,10 +197,6 @@ class _Telling:
             if answer.records and not answer.elsewhere:
                 return answer.unique_share(answer.best.summary.fewest)
         return None
-
-
-def _value(unique: Estimate | None) -> float:
-    return -1.0 if unique is None else unique.value
 
 
 def _who(notice: Notice) -> dict[str, str]:

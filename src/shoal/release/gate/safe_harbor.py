@@ -99,7 +99,9 @@ class Published:
     def rows(self, names: Sequence[str]) -> Iterable[Sequence[Any]]:
         if isinstance(self.source, Path):
             return read.rows(self.source, names)
-        return (row for batch in self.source.scan(list(names)) for row in zip(*_texts(batch, names), strict=True))
+        columns = range(len(names))
+        texts = ([canonical_text(batch.column(i)).to_pylist() for i in columns] for batch in self.source.scan(list(names)))
+        return (row for batch in texts for row in zip(*batch, strict=True))
 
 
 def published(source: Any, names: Sequence[str], known: FileColumns | None = None) -> Published:
@@ -125,10 +127,6 @@ def _label_values(counted: Counter[str | None], labels: Mapping[Any, str]) -> Co
         number = float(text) if text is not None and _NUMBER.fullmatch(text) else None
         out[labels.get(text if number is None else number, text)] += n
     return out
-
-
-def _texts(batch: Any, names: Sequence[str]) -> list[list[str | None]]:
-    return [canonical_text(batch.column(i)).to_pylist() for i in range(len(names))]
 
 
 def _facts(name: str, counted: Counter[str | None]) -> ColumnFacts:

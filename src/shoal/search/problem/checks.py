@@ -221,7 +221,7 @@ def table_holds(checks: Checks, members: IntArray, records: IntArray, lost: Flag
     there = ~lost & (records > 0)
     if not there.any():
         return True
-    everybody = crowd(there) if crowd is not None else _added_up(members[there])
+    everybody = crowd(there) if crowd is not None else {size: size * n for size, n in size_table(members[there]).items()}
     total = sum(everybody.values())
     classes = {size: -(-n // size) for size, n in everybody.items()}
     return (
@@ -235,11 +235,6 @@ def _population_holds(checks: Checks, classes: dict[int, int]) -> bool:
     from shoal.prediction.population.uniques import unique_share  # a room of fifty files, for few searches
 
     return all(r.holds(unique_share(classes, r.population, r.method)) for r in checks.estimates)
-
-
-def _added_up(members: IntArray) -> dict[int, int]:
-    """Members by the size of their class."""
-    return {size: size * n for size, n in size_table(members).items()}
 
 
 def _suppress_by_size(
