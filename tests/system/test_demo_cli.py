@@ -60,7 +60,11 @@ def test_a_folder_of_the_user_is_not_replaced(tmp_path: Path) -> None:
 
 def test_an_interrupted_demo_leaves_nothing(tmp_path: Path) -> None:
     running = subprocess.Popen(
-        [*SHOAL, "demo"], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        [*SHOAL, "demo", "--people", "100000"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     while running.poll() is None and not any(tmp_path.iterdir()):
         time.sleep(0.1)
