@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import socketserver
 import threading
@@ -10,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from protector_support import House
 from shoal.cli import main
 from shoal.errors import EngineError, TamperError, UsageError
 from shoal.protector import care
 from shoal.protector.log import checkpoints, segments, witness
+from shoal.protector.store.guard import chained
 
 
 def fetch(house: House, most: int) -> Any:
@@ -101,8 +104,6 @@ def test_every_harm_is_found(archive: Path, harm: str) -> None:
 
 def test_a_forged_segment_is_signed_by_a_strange_key(sqlite_house: House, archive: Path) -> None:
     """A whole archive can be made up; its key is not the vault's, and its id cannot be borrowed."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
     file = sorted(archive.glob("*.json"))[0]
     body = json.loads(file.read_text())
     forger = Ed25519PrivateKey.generate()
@@ -124,6 +125,85 @@ def test_an_export_refuses_what_it_does_not_continue(sqlite_house: House, archiv
         segments.export(other, lambda after: care.log_segment(sqlite_house.auditor, after))
     with pytest.raises(TamperError, match="does not continue"):
         segments.export(archive, lambda after: {**care.log_segment(sqlite_house.auditor, after), "before": "00" * 32})
+
+
+CONTINUES, ALTERED, NO_SEGMENT = "does not continue", "was altered", "is not a segment"
+LIES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "none": ({}, {}, ""),
+    "numbered one too high": ({"first": 5}, {}, CONTINUES),
+    "another hash before": ({"before": "11" * 32}, {}, CONTINUES),
+    "another vault": ({"vault": "cd" * 16}, {"vault": "cd" * 16}, CONTINUES),
+    "signed for another vault": ({}, {"vault": "cd" * 16}, ALTERED),
+    "another last event": ({"last": 7}, {}, ALTERED),
+    "signed for one event more": ({"last": 7}, {"seq": 7}, ALTERED),
+    "signed with another hash": ({}, {"head": "11" * 32}, ALTERED),
+    "no events": ({"events": [], "last": 3}, {"seq": 3}, NO_SEGMENT),
+    "no number": ({}, {"seq": "6"}, NO_SEGMENT),
+}
+"""What is wrong in the second segment, in its signed checkpoint, and how it is refused."""
+
+
+def _made_up(file: Path, body: dict[str, Any], lie: dict[str, Any], signed: dict[str, Any], key: Ed25519PrivateKey) -> str:
+    """A segment as Shoal 0.3.0 wrote it, whose hashes fit what it says, signed with a key of one's own; the hash after it."""
+    body = body | lie
+    head = bytes.fromhex(body["checkpoint"]["before"])
+    for place, event in enumerate(body["events"]):
+        head = chained(head, body["first"] + place, base64.b64decode(event))
+    public = key.public_key().public_bytes_raw()
+    own = {"format": "shoal-audit-checkpoint/1", "vault": "ab" * 16, "seq": body["checkpoint"]["seq"], "head": head.hex()}
+    own |= {"key": hashlib.sha256(public).hexdigest()[:16], "time": "2026-01-01T00:00:00.000+00:00", **signed}
+    text = json.dumps(own, separators=(",", ":"), sort_keys=True).encode()
+    own |= {"signature": key.sign(text).hex(), "public_key": public.hex()}
+    file.write_text(json.dumps(body | {"checkpoint": own}))
+    return head.hex()
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_each_lie_of_a_forger_with_a_key_is_found_by_itself(tmp_path: Path, name: str) -> None:
+    key, head = Ed25519PrivateKey.generate(), "00" * 32
+    lie, signed, refused = LIES[name]
+    for i in (0, 1):
+        events = [base64.b64encode(bytes([i, n])).decode() for n in range(3)]
+        body = {"format": segments.FORMAT, "vault": "ab" * 16, "first": 3 * i + 1, "last": 3 * i + 3, "before": head}
+        body |= {"events": events, "checkpoint": {"before": head, "seq": 3 * i + 3}}
+        head = _made_up(tmp_path / f"log-{i}.json", body, lie if i else {}, signed if i else {}, key)
+    found = segments.check(tmp_path)
+    assert found.ok == (not refused)
+    assert [refused in problem for problem in found.problems] == [True] * bool(refused)
+
+
+def test_a_segment_ends_where_the_log_does_or_at_a_checkpoint(sqlite_house: House) -> None:
+    house = sqlite_house
+    signed = care.checkpoint(house.owner)["seq"]
+    for name in ("d", "e"):
+        house.owner.create_domain(name)
+    with house.auditor.frame.acting("audit") as (tx, now):
+        end = tx.state.audit_seq
+        assert end > signed + 1
+        assert segments.cut(tx, 0, now, most=end - 1)["last"] == signed
+        with pytest.raises(TamperError, match="a checkpoint of the log is missing"):
+            segments.cut(tx, signed, now, most=1)
+        with pytest.raises(UsageError, match=f"the log ends at event {end}"):
+            segments.cut(tx, end, now)
+        assert segments.cut(tx, 0, now, most=end)["last"] == end
+
+
+@pytest.mark.parametrize("name", ["cut", "retire"])
+def test_a_log_that_lacks_an_event_is_neither_cut_nor_retired(sqlite_house: House, name: str) -> None:
+    signed = care.checkpoint(sqlite_house.owner)
+
+    def without_an_event() -> None:
+        with sqlite_house.auditor.frame.acting("audit") as (tx, now):
+            tx.run("DELETE FROM vault_audit WHERE seq = 2")
+            segments.cut(tx, 0, now) if name == "cut" else segments.retire(tx, signed["seq"], signed["head"])
+
+    with pytest.raises(TamperError, match="events of the log are missing"):
+        without_an_event()
+
+
+def test_an_export_goes_on_with_the_same_vault(sqlite_house: House, archive: Path) -> None:
+    with pytest.raises(TamperError, match="does not continue"):
+        segments.export(archive, lambda after: {**care.log_segment(sqlite_house.auditor, after), "vault": "00" * 16})
 
 
 def test_by_command(sqlite_house: House, archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
