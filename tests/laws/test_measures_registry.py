@@ -18,7 +18,7 @@ from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
 OTHER_MODULES = {  # no metrics of their own: results, layouts, words, and calculators tested by name
     "classes.individual", "classes.missing", "metrics", "observer.models", "observer.posterior",
-    "result.checking", "result.figures", "subsets.suda", "utility.analyses", "utility.distances",
+    "result.checking", "result.figures", "subsets.set_sizes", "subsets.suda", "utility.analyses", "utility.distances",
 }  # fmt: skip
 ALL = list(metrics())
 

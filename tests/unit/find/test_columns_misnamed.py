@@ -227,6 +227,7 @@ def typed(*cells, rows=2):
     [
         (("left",), Role.SENSITIVE),
         (("ward 417",), Role.SENSITIVE),
+        (("CHRISTIAN SCIENTIST", "Evangelical Christian"), Role.SENSITIVE),
         (("born 1934",), Role.UNDECIDED),
         (("mother Anna Smith",), Role.UNDECIDED),
         (("王秀英",), Role.UNDECIDED),

@@ -116,7 +116,7 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
     before = [read(place, prepared) for place in places]
     columns = [c for c in policy.sensitive if c not in _changed_columns(prepared)]
     new = shown_now(prepared, decision, columns)
-    old = [_classes_shown(prepared, e, [c for c in columns if c in e.claims.data.columns and e.step(c) is None]) for e in before]
+    old = [_classes_shown(prepared, e, [c for c in columns if _comparable(e, c)]) for e in before]
     k, most = policy.smallest_class, _most_records(prepared)
     records = base.sizes if base.records is None else base.records
     parts = [Recoded(base, (s.classes.astype(np.int32),), kept=s.classes >= 0) for s in (new, *old)]
@@ -167,6 +167,10 @@ def _open(column: str, earlier: Earlier, shown: Shown) -> bool:
 
 def _changed_columns(prepared: Prepared) -> set[str]:
     return {c for s in prepared.policy.transform.values() for c in s.columns}
+
+
+def _comparable(earlier: Earlier, column: str) -> bool:
+    return column in earlier.claims.data.columns and earlier.step(column) is None
 
 
 def _not_compared(column: str, earlier: Earlier, prepared: Prepared) -> AttackResult:

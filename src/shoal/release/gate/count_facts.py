@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from shoal.model.hierarchy import Hierarchy
     from shoal.release.policy.policy import Policy
 
+SPELLINGS = "Values that differ only in case, spaces or the form of a number count as one: correct them if they are different. "
+
 
 def facts_of_counts(
     counts: Any,

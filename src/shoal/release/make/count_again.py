@@ -20,7 +20,7 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import written
 from shoal.model.requirement import Verdict
 from shoal.release.certificate.signing import digest_of_data
-from shoal.release.gate.count_facts import estimates
+from shoal.release.gate.count_facts import SPELLINGS, estimates
 from shoal.release.make.recode import ByEngine, published_unit, recode, remove_passing
 from shoal.release.plan.coarser_start import count_at
 from shoal.release.plan.prepare import Prepared
@@ -31,9 +31,6 @@ from shoal.release.proof.trees import Tree, tree_of
 
 if TYPE_CHECKING:
     from shoal.engines.recode.write import Recoded
-
-
-SPELLINGS = "Values that differ only in case, spaces or the form of a number count as one: correct them if they are different. "
 
 
 @dataclass(frozen=True)

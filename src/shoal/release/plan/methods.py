@@ -32,7 +32,7 @@ from shoal.model.counts.classes import CodeArray
 from shoal.model.display import Progress, written
 from shoal.model.plan import SUPPRESSED, Plan, Suppression
 from shoal.model.requirement import DistinctDiversity, Verdict
-from shoal.release.gate.count_facts import estimates, facts_of_counts
+from shoal.release.gate.count_facts import SPELLINGS, estimates, facts_of_counts
 from shoal.release.plan.column_steps import other_steps
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision, below_nodes, describe_local, of_levels, published
@@ -87,7 +87,8 @@ def one_level(prepared: Prepared, progress: Progress, floor: Mapping[str, int], 
             break
     raise InfeasibleError(
         f"no plan was found that meets {short[0].requirement.name} against the published table.",
-        hint="Raise the limit a little, allow more suppression, or drop a quasi-identifier.",
+        hint=(SPELLINGS if short[0].requirement.section == "diversity" else "")
+        + "Raise the limit a little, allow more suppression, or drop a quasi-identifier.",
     )
 
 
