@@ -47,7 +47,8 @@ def test_every_deletion_is_found(busy: House) -> None:
     for seq in range(1, last + 1):
         row = database.execute(f"SELECT * FROM vault_audit WHERE seq = {mark}", (seq,)).fetchone()
         database.execute(f"DELETE FROM vault_audit WHERE seq = {mark}", (seq,))
-        assert not verdict(busy).ok
+        missing = f"event {seq} is missing: the log jumps to {seq + 1}." if seq < last else "the tail is cut off"
+        assert missing in verdict(busy).problems[0]
         database.execute(f"INSERT INTO vault_audit VALUES ({mark}, {mark}, {mark})", tuple(row))
     database.close()
     assert verdict(busy).ok
@@ -136,6 +137,15 @@ def test_checkpoints_come_by_themselves(sqlite_house: House) -> None:
         sqlite_house.operator.find("d", str(i))
     with sqlite_house.vault.store.read() as tx:
         assert tx.state.audit_seq - tx.state.checkpoint_seq < audit.EVERY
+
+
+def test_a_checkpoint_is_due_after_so_many_events_and_not_before(sqlite_house: House) -> None:
+    signed = care.checkpoint(sqlite_house.owner)["seq"]
+    with sqlite_house.vault.store.write() as tx:
+        assert tx.state.audit_seq == signed
+        for number in range(1, audit.EVERY + 1):
+            audit.append(tx, 1e9, [{"action": "find", "outcome": "done"}])
+            assert tx.state.checkpoint_seq == (signed if number < audit.EVERY else signed + audit.EVERY)
 
 
 def test_the_log_is_pseudonymous(busy: House) -> None:

@@ -11,7 +11,7 @@ import pytest
 from protector_support import House, raw_database
 from shoal.errors import AccessError, DataError, EngineError, TamperError, UsageError
 from shoal.protector import Vault, care
-from shoal.protector.log import checkpoints, segments
+from shoal.protector.log import audit, checkpoints, segments
 
 
 def archived(house: House, folder: Path) -> segments.Archive:
@@ -123,6 +123,7 @@ def test_many_kept_events_go_in_parts(sqlite_house: House, tmp_path: Path, monke
     with house.vault.store.read() as tx:
         assert tx.state.kept_parts == -(-len(before) // 3) > 2
         assert list(checkpoints.read(tx)) == before
+        assert list(audit.events(tx, first=before[1]["n"]))[: len(before) - 1] == before[1:]
     assert everything(house)[: len(before)] == before
     assert [e["n"] for e in care.read_log(house.auditor, last=3)] == [e["n"] for e in everything(house)][-3:]
 
