@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -48,7 +49,11 @@ def test_every_deletion_is_found(busy: House) -> None:
         row = database.execute(f"SELECT * FROM vault_audit WHERE seq = {mark}", (seq,)).fetchone()
         database.execute(f"DELETE FROM vault_audit WHERE seq = {mark}", (seq,))
         missing = f"event {seq} is missing: the log jumps to {seq + 1}." if seq < last else "the tail is cut off"
-        assert missing in verdict(busy).problems[0]
+        problems = verdict(busy).problems
+        assert missing in problems[0]
+        assert [sum(word in problem for problem in problems) for word in ("is missing: the log", "was altered")] == [
+            seq < last
+        ] * 2
         database.execute(f"INSERT INTO vault_audit VALUES ({mark}, {mark}, {mark})", tuple(row))
     database.close()
     assert verdict(busy).ok
@@ -128,7 +133,25 @@ def test_lost_checkpoint_is_found(busy: House) -> None:
     database = raw_database(busy)
     database.execute("DELETE FROM vault_checkpoints WHERE seq = (SELECT max(seq) FROM vault_checkpoints)")
     database.close()
-    assert "checkpoint" in verdict(busy).problems[0]
+    newest, number = verdict(busy).problems[:2]
+    assert newest.startswith("the newest checkpoint, at event")
+    assert "checkpoints were signed" in number
+
+
+@pytest.mark.parametrize(
+    ("there", "head", "problems"),
+    [
+        (5, "05", []),
+        (4, "05", ["the tail is cut off: 5 events were written, 4 are there."]),
+        (6, "05", ["1 events were added from outside."]),
+        (5, "06", ["the newest event is not the one the vault wrote."]),
+    ],
+)
+def test_the_end_of_the_log_is_the_one_that_was_written(there: int, head: str, problems: list[str]) -> None:
+    state: Any = SimpleNamespace(audit_seq=5, audit_head=head)
+    found: list[str] = []
+    audit._check_end(state, {n: bytes([n]) for n in range(there + 1)}, found)
+    assert found == problems
 
 
 def test_checkpoints_come_by_themselves(sqlite_house: House) -> None:
