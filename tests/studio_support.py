@@ -216,7 +216,7 @@ class Watched:
         self.context.close()
         strangers = [url for url in self.asked if not url.startswith((self.address, "data:"))]
         assert strangers == [], "no request leaves loopback"
-        assert self.complained == []
+        assert self.complained == [], self.complained
 
 
 BEYOND = """() => [...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > 380.5)
