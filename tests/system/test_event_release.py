@@ -8,14 +8,17 @@ import json
 from collections import Counter, defaultdict
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import shoal
 from shoal.cli import main
 from shoal.errors import DataError, InfeasibleError, PolicyError, RoleError, UsageError, VerificationError
+from shoal.release.events import attacks
 
 PEOPLE, STATIONS = 60, 12
 
@@ -561,6 +564,25 @@ def test_a_column_of_people_that_joins_their_pseudonyms_stops_the_release(role: 
         assert shoal.verify(tmp_path / f"of {classes}").ok
     never = {**asked, "events": {**asked["events"], "renew": ["never"], "time_widths": ["none"]}}  # type: ignore[dict-item]
     assert not [a for a in shoal.anonymize(commuters(4), never).certificate.attacks if "join" in a.name]
+
+
+@pytest.mark.parametrize(("differ", "same"), [(1, True), (2, False)])
+def test_a_column_is_about_people_if_it_is_the_same_for_95_percent(differ: int, same: bool) -> None:
+    klass = [f"c{p % 3}" for p in range(20) for _ in range(2)]
+    klass[: 2 * differ : 2] = ["other"] * differ
+    problem = SimpleNamespace(person=np.repeat(np.arange(20), 2), n=40)
+    events: Any = SimpleNamespace(records=pa.table({"klass": klass, "one": ["x"] * 40}), problem=problem, n_people=20)
+    assert [attacks._same_for_people(events, name) for name in ("klass", "one")] == [same, False]
+
+
+def test_a_share_of_people_drawn_at_random_has_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = {"unit": "card", "time": "at", "place": "station", "time_widths": ["day"], "place_levels": ["exact"]}
+    asked = {"events": {**events, "renew": ["every record"]}, "roles": {"insensitive": ["klass"]}}
+    asked |= {"require": ["known[2]>=5"], "allow": {"suppress": 0.6}}
+    monkeypatch.setattr(attacks, "MOST_CHOSEN", 50)
+    (told,) = [a for a in shoal.anonymize(commuters(4), asked).certificate.attacks if "join" in a.name]
+    assert told.low < told.rate < told.high
+    assert "Of 50 people" in told.sentence
 
 
 def test_coordinates_become_corners_of_squares(tmp_path: Path) -> None:

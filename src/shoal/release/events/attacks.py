@@ -457,9 +457,9 @@ def _joined(
         f"records under any of these, {above:,} are named with a chance above {written(bound, 3)}, at most {written(found, 3)}."
     )
     question = "Do columns that are the same in all records of a person join pseudonyms?"
-    return AttackResult.exact(
-        f"further columns join: {listed}", question, float(chances.mean()), bound, listed, verdict, sentence
-    )
+    rate = float(chances.mean())
+    low, high = (rate, rate) if len(people) == events.n_people else wilson(float(chances.sum()), len(people))
+    return AttackResult(f"further columns join: {listed}", question, rate, low, high, bound, listed, verdict, sentence)
 
 
 def _relinking(events: EventTable, solution: Solution, rng: np.random.Generator) -> AttackResult | None:
