@@ -458,8 +458,8 @@ def _joined(
     )
     question = "Do columns that are the same in all records of a person join pseudonyms?"
     rate = float(chances.mean())
-    low, high = (rate, rate) if len(people) == events.n_people else wilson(float(chances.sum()), len(people))
-    return AttackResult(f"further columns join: {listed}", question, rate, low, high, bound, listed, verdict, sentence)
+    ends = (rate, rate) if len(people) == events.n_people else wilson(float(chances.sum()), len(people))
+    return AttackResult(f"further columns join: {listed}", question, rate, *ends, bound, listed, verdict, sentence)
 
 
 def _relinking(events: EventTable, solution: Solution, rng: np.random.Generator) -> AttackResult | None:
