@@ -13,7 +13,7 @@ from shoal.attacks.differencing import Bounds, differencing
 from shoal.attacks.joint import Attacker, Curve, by_known_columns, further_knowledge
 from shoal.errors import InternalError
 from shoal.model.attack import AttackReport, AttackResult, strongest, strongest_sentence
-from shoal.release.linked.verify import attacks
+from shoal.release.linked.verify import attack_people
 from shoal.release.proof.recount_linked import Everybody
 
 
@@ -29,7 +29,7 @@ def test_ten_possible_values_hide_a_count(width: float, exact: int, verdict: str
 def _linked(sizes: dict[int, int], rows: dict[int, list[int]], k: int, known: int | None) -> dict[str, str]:
     own = {(group, i): group for group, n in sizes.items() for i in range(n)}
     everybody = Everybody(own, {p: rows.get(p[0], []) for p in own}, {}, ())
-    return {a.name: a.verdict for a in attacks(everybody, [], [], k, known)}
+    return {a.name: a.verdict for a in attack_people(everybody, [], k, known)}
 
 
 def test_linked_people_are_judged_up_to_the_claimed_rows() -> None:

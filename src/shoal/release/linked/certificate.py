@@ -108,6 +108,8 @@ class LinkedCertificate(SignedCertificate):
     purpose: LinkedPurpose
     limits: tuple[str, ...]
     objections: Objections | None = field(default=None, metadata=LEFT_OUT)
+    known_columns: float | None = field(default=None, metadata=LEFT_OUT)
+    """The share of people that any three published columns may find, where the policy limits it."""
 
     def __repr__(self) -> str:
         signed = f"signed with key {self.key.fingerprint}" if self.key else "not signed"

@@ -24,7 +24,7 @@ from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections
 from shoal.model.counts.classes import ClassCounts
-from shoal.model.display import Progress, silent
+from shoal.model.display import Progress, as_percent, silent
 from shoal.model.plan import Plan, Step, Suppression
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
@@ -39,6 +39,7 @@ from shoal.release.linked.certificate import (
 )
 from shoal.release.linked.dependent import check_dependent
 from shoal.release.linked.gather import Family, Part
+from shoal.release.linked.known_columns import FURTHER
 from shoal.release.linked.search import Chosen, alike, groups
 from shoal.release.linked.verify import attacks, files_of, numbers
 from shoal.release.make import private_file
@@ -279,13 +280,27 @@ def _body(
         loss=float(chosen.loss),
         before=_before(family),
         after=after,
-        attacks=attacks(everybody, files_of(stage, entries), [e.name for e in entries], policy.k, policy.known),
+        attacks=(),
+        known_columns=policy.known_columns,
         purpose=LinkedPurpose(**{n: v for n, v in policy.about.items() if n not in ("title", "date")}),
         limits=LIMITS,
         files=tuple(file_entry(stage / e.file) for e in entries),
         objections=objected,
     )
+    certificate = replace(certificate, attacks=attacks(everybody, stage, certificate))
+    _refuse_found(certificate)
     return replace(certificate, verdict=verdict(certificate))
+
+
+def _refuse_found(certificate: LinkedCertificate) -> None:
+    """Published columns find at most the share that the policy allows."""
+    found = next((a for a in certificate.attacks if a.name == FURTHER and a.verdict == "broken"), None)
+    if found is not None:
+        raise VerificationError(
+            f"{found.worst} find {as_percent(found.rate or 0.0)} of the people; the policy allows "
+            f"{as_percent(found.claimed or 0.0)} for any three published columns; nothing was released.",
+            hint="Name one of them under roles.direct of its table, or ask for a higher 'require: {known_columns: …}'.",
+        )
 
 
 def _before(family: Family) -> LinkedNumbers:

@@ -43,6 +43,7 @@ class LinkedPolicy:
     """Several tables about the same people. ``tables[0]`` is the person table: one row each.
 
     ``known`` is the number of rows of linked tables that an attacker may know besides the person's own attributes; None: all.
+    ``known_columns`` is the share of people that any three published columns may find; None: as many as they find.
     """
 
     tables: tuple[LinkedTable, ...]
@@ -52,6 +53,7 @@ class LinkedPolicy:
     orphans: str = "refuse"
     loss: float = 0.8
     about: Mapping[str, Any] = field(default_factory=dict)
+    known_columns: float | None = None
 
     @classmethod
     def of(cls, asked: LinkedPolicy | Mapping[str, Any] | str | Path) -> LinkedPolicy:
@@ -99,6 +101,7 @@ def _of_plain(asked: dict[str, Any], folder: Path | None) -> LinkedPolicy:
         tables=tuple({t.name: t for t in tables}.values()),
         k=k,
         known=plain["require"].get("known"),
+        known_columns=plain["require"].get("known_columns"),
         suppress=float(allow.get("suppress", 0.0)),
         orphans=allow.get("orphans", "refuse"),
         loss=float(allow.get("loss", 0.8)),

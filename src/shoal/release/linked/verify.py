@@ -28,6 +28,7 @@ from shoal.release.linked.certificate import (
     read_linked,
     verdict,
 )
+from shoal.release.linked.known_columns import find_by_columns
 from shoal.release.proof.read import check_records, header, logical
 from shoal.release.proof.recount_linked import Everybody, File, everybody
 from shoal.report.linked_report import render
@@ -40,8 +41,7 @@ def files_of(place: Path, tables: Sequence[LinkedEntry]) -> list[File]:
 
 def linked_attacks(place: Path, certificate: LinkedCertificate) -> tuple[AttackResult, ...]:
     """Every attack on the folder, from its files alone."""
-    files = files_of(place, certificate.tables)
-    return attacks(everybody(files), files, [t.name for t in certificate.tables], certificate.asked, certificate.known)
+    return attacks(everybody(files_of(place, certificate.tables)), place, certificate)
 
 
 def numbers(sharing: Mapping[Any, int]) -> LinkedNumbers:
@@ -127,7 +127,7 @@ def _count(place: Path, certificate: LinkedCertificate) -> str:
     after = numbers(counted.sharing(certificate.known))
     if sign.canonical(plain(after)) != sign.canonical(plain(certificate.after)):
         raise VerificationError("counting the data again gives other numbers of people.")
-    again = attacks(counted, files, [t.name for t in certificate.tables], certificate.asked, certificate.known)
+    again = attacks(counted, place, certificate)
     if sign.canonical(plain(again)) != sign.canonical(plain(certificate.attacks)):
         raise VerificationError("the attacks, tried again, come out differently.")
     if any(a.verdict == "broken" for a in again):
@@ -154,15 +154,22 @@ MANY_ROWS = 400
 """Choices of two rows are not tried where somebody has more rows than this."""
 
 
-def attacks(
-    everybody: Everybody, files: Sequence[File], names: Sequence[str], k: int, known: int | None
-) -> tuple[AttackResult, ...]:
-    """Singling out by known rows, and what all people who look alike have in common; worst first."""
+def attacks(everybody: Everybody, place: Path, certificate: LinkedCertificate) -> tuple[AttackResult, ...]:
+    """Every attack on the files in ``place``, as the certificate names them; worst first."""
+    tables = certificate.tables
+    out = attack_people(everybody, [t.name for t in tables], certificate.asked, certificate.known)
+    if certificate.format == FORMAT:
+        out.append(find_by_columns(place, tables, certificate.known_columns))
+    return tuple(worst_first(out))
+
+
+def attack_people(everybody: Everybody, names: Sequence[str], k: int, known: int | None) -> list[AttackResult]:
+    """Singling out by known rows, and what all people who look alike have in common."""
     out = [_singling(everybody, s, k, known) for s in _list_tried(everybody, known)]
     groups = _groups(everybody, known)
     for (table, column), values in sorted(everybody.sensitive.items()):
         out.append(_common(everybody, groups, values, f"{names[table]}.{column}"))
-    return tuple(worst_first(out))
+    return out
 
 
 def _list_tried(everybody: Everybody, known: int | None) -> list[int | None]:
