@@ -41,7 +41,7 @@ def test_linked_people_are_judged_up_to_the_claimed_rows() -> None:
         (1, {"no row": "holds", "1 row": "broken", "2 rows": "warning", "all rows": "warning"}),
         (None, {"no row": "holds", "all rows": "broken"}),
     ):
-        found = {a.name.removeprefix("known records: "): a.verdict for a in attacks(three, [], [], 3, known)}
+        found = {a.name.removeprefix("known records: "): a.verdict for a in attack_people(three, [], 3, known)}
         assert found == expected, known
 
 

@@ -28,7 +28,7 @@ def write(folder: Path, seed: int) -> tuple[list[LinkedEntry], dict[str, list[di
     """A person table and two linked ones with few values, some of them missing, and people without rows."""
     draw = random.Random(seed)
     people, most = draw.randint(1, 9), draw.randint(0, 12)
-    data = {
+    data: dict[str, list[dict[str, Any]]] = {
         "person": [{"id": f"p{i}", "a": draw.choice([1, 2, None]), "b": draw.choice("xy")} for i in range(people)],
         "visits": [
             {"id": f"p{draw.randrange(people)}", "c": draw.choice("uv"), "d": draw.choice([0.5, None])} for _ in range(most)
