@@ -54,7 +54,7 @@ class Rows:
         return sum(map(len, self._person))
 
     def count_alone(self, columns: Iterable[Place]) -> int:
-        """People of whom the files say in these columns what they say of nobody else.
+        """People about whom these columns say what they say of nobody else.
 
         A person is marked by a sum of 128 bits over the rows: equal for equal rows, in any order.
         """
