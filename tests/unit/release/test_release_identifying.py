@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,11 @@ import pyreadstat
 import pytest
 
 import shoal
-from shoal.errors import MissingColumnError, PolicyError, RoleError
-from shoal.release.gate.identifying import check_identifying
+from shoal.errors import DataError, MissingColumnError, PolicyError, RoleError
+from shoal.find import ColumnFacts
+from shoal.release.gate import identifying as gate
+from shoal.release.gate.column_facts import ColumnReader
+from shoal.release.gate.identifying import check_identifying, check_ids, identifying
 
 N = 60
 SENTENCE = "the patient came in with a cough and left after three days of rest, case "
@@ -205,6 +209,15 @@ ONE_CELL = {
     "a card": "4111111111111111",
     "a card in groups": "card 4111 1111 1111 1111 was used",
     "an American Express card": "3782-822463-10005",
+    "an American Express card of the other kind": "340000000000009",
+    "a Mastercard": "5555 5555 5555 4444",
+    "a Mastercard of the new kind": "2221000000000009",
+    "a Discover card": "6011 1111 1111 1117",
+    "a Discover card of the other kind": "6500-0000-0000-0002",
+    "a card in full width": "４１１１１１１１１１１１１１１１",
+    "an account with points": "GB82.WEST.1234.5698.7654.32",
+    "an account with long hyphens": "GB82\u2014WEST\u20121234\u22125698\u20137654\u201032",
+    "a card with a sign at its end that nobody sees": "4111\ufeff11111111\u206011\u200c1\u200d1\u00ad",
     "a number in full width": "２１９-０９-１２３４",
     "a number with hyphens that do not break": "219\u201109\u20111234",
     "a number with signs that nobody sees": "219-\u200b09-\u200b1234",
@@ -214,11 +227,19 @@ NO_CELL = {
     "an account with a wrong check digit": "please pay GB83 WEST 1234 5698 7654 32 by Monday",
     "an account that is too short": "DE8937040044053201300",
     "an account that is too long": "DE893704004405320130001",
+    "an account within a longer code": "XGB82WEST12345698765432",
     "a card with a wrong check digit": "4111111111111112",
     "a card that is too long": "41111111111111110",
     "a decimal number": "0.4111111111111111",
     "another number that ends like a card": "1001 0000 0000 0008",
 }
+
+
+@pytest.mark.parametrize("name", [*ONE_CELL, *NO_CELL])
+def test_one_cell_names_somebody_or_does_not(name):
+    values = [*(f"answer {a}{b}" for a in "abcdef" for b in "vwxyz"), {**ONE_CELL, **NO_CELL}[name]]
+    facts = ColumnFacts("status", "text", values, np.array([*[10] * 30, 1]), 301, 0)
+    assert bool(identifying(facts)) == (name in ONE_CELL)
 
 
 @pytest.mark.parametrize("name", [*ONE_CELL, *NO_CELL])
@@ -272,3 +293,27 @@ def test_numbers_of_rows_are_seen_although_some_are_missing(gap, refused):
             check_identifying(shoal.open(made), shoal.Policy.of(asked("z")))
     else:
         check_identifying(shoal.open(made), shoal.Policy.of(asked("z")))
+
+
+@pytest.mark.parametrize("role", ["sensitive", "insensitive"])
+def test_a_column_of_either_role_is_looked_at_and_the_error_names_the_role(role):
+    with pytest.raises(RoleError, match=f"column 'z' is called {role} and would be published"):
+        check_identifying(shoal.open(table("z", BLOCKED["mail"][0])), shoal.Policy.of(asked("z", role)))
+
+
+def test_positions_in_decimal_numbers_are_looked_at_too():
+    north, east = ([f"{base + (17 * i % 997) / 10_000 + 0.00001:.5f}" for i in range(N)] for base in (52, 4))
+    for cast in (float, Decimal):
+        made, policy = several({"zq1": [cast(v) for v in north], "zq2": [cast(v) for v in east]})
+        with pytest.raises(RoleError, match="written like exact positions"):
+            check_identifying(shoal.open(made), shoal.Policy.of(policy))
+
+
+@pytest.mark.parametrize(("other", "twins"), [("p 1", 1), ("p1 ", 1), ("\uff50\uff11", 1), ("P1", 0), ("p-1", 0)])
+def test_ids_that_differ_in_spaces_or_form_only_are_one_person(other, twins, monkeypatch):
+    monkeypatch.setattr(gate, "MOST_IDS", 3)
+    columns = ColumnReader(shoal.open(pa.table({"id": ["p1", other, "p2"]})))
+    if twins:
+        with pytest.raises(DataError, match="1 ids of the person column 'id' differ"):
+            check_ids(columns, "id", "text", 3)
+    check_ids(columns, "id", "text", 3 if not twins else 4)  # longer tables are not compared

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from shoal.studio import accounts
-from shoal.studio.accounts import PeopleGuard, Spaces
+from shoal.studio.accounts import PeopleGuard, Spaces, create_house
 from shoal.studio.guard import COOKIE, FIELD, HEADER, Door, Guard, check_form, form_token
 from shoal.studio.workspace import Workspace
-from shoal.studio.workspace.people import People
+from shoal.studio.workspace.people import FREE, People
 
 HOST = "127.0.0.1:8000"
 SECRET = "four words in a row"
@@ -278,6 +279,87 @@ def test_strangers_are_shown_the_log_in_or_told(house: Any) -> None:
     status, headers, _ = visit(guard, "/login", cookie=cookies["viewer"])
     assert (status, headers["location"]) == (303, "/"), "who is logged in needs no log-in"
     assert visit(guard, "/login", cookie=f"{COOKIE}=other")[0] == 200
+
+
+class Caller:
+    """Sends requests to the pages, each without what the answers before left behind."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    def send(self, method: str, path: str, **sent: Any) -> httpx.Response:
+        async def one() -> httpx.Response:
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url=f"http://{HOST}") as client:
+                return await client.request(method, path, **sent)
+
+        return asyncio.run(one())
+
+    def get(self, path: str, **sent: Any) -> httpx.Response:
+        return self.send("GET", path, **sent)
+
+    def post(self, path: str, **sent: Any) -> httpx.Response:
+        return self.send("POST", path, **sent)
+
+
+@pytest.fixture
+def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Caller, People]]:
+    """A studio of Anna (an admin), Vera beside her, and Ben by himself; passwords cost little."""
+    monkeypatch.setattr("shoal.studio.workspace.people.COST", 10)
+    people = People(tmp_path / "house")
+    for name, role, beside in (("anna", "admin", None), ("vera", "viewer", "anna"), ("ben", "editor", None)):
+        people.users.add(name, role, SECRET, beside=beside)
+    yield Caller(create_house(people)), people
+    people.close()
+
+
+def as_user(people: People, name: str) -> tuple[str, dict[str, str]]:
+    """A session, and the headers of a script of our own page."""
+    session = people.visits.begin(name=name)
+    return session, {"cookie": f"{COOKIE}={session}", HEADER: form_token(session)}
+
+
+def test_who_logs_in_may_write_the_name_in_capitals_and_guessing_is_slowed(rooms: tuple[Caller, People]) -> None:
+    client, people = rooms
+    answer = client.post("/login", data={"name": " ANNA ", "password": SECRET})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert people.visits.who(answer.cookies[COOKIE]).name == "anna"  # type: ignore[union-attr]
+    tries = [client.post("/login", data={"name": "ben", "password": "a wrong one"}).status_code for _ in range(FREE + 1)]
+    assert tries == [401] * FREE + [429]
+    assert client.post("/login", data={"name": "ben", "password": SECRET}).status_code == 429, "not even the right one"
+
+
+def test_who_leaves_has_no_session_any_more(rooms: tuple[Caller, People]) -> None:
+    client, people = rooms
+    session, headers = as_user(people, "vera")
+    assert client.post("/leave", headers=headers).headers["location"] == "/login"
+    assert people.visits.who(session) is None
+
+
+def test_nobody_changes_a_password_without_the_old_one(rooms: tuple[Caller, People]) -> None:
+    client, people = rooms
+    _, headers = as_user(people, "vera")
+    sent = {"old": "another one", "new": "five words in a row"}
+    assert client.post("/account/password", data=sent, headers=headers).status_code == 400
+    assert people.users.check("vera", SECRET) is not None
+    assert client.post("/account/password", data={**sent, "old": SECRET}, headers=headers).status_code == 303
+    assert people.users.check("vera", "five words in a row") is not None
+
+
+@pytest.mark.parametrize("path", ["/users/anna/role", "/users/anna/remove"])
+def test_an_admin_cannot_lock_herself_out(rooms: tuple[Caller, People], path: str) -> None:
+    client, people = rooms
+    people.users.add("cleo", "admin", SECRET)
+    _, headers = as_user(people, "anna")
+    assert client.post(path, data={"role": "viewer"}, headers=headers).status_code == 400
+    assert {u.name: u.role for u in people.users.all()}["anna"] == "admin"
+    assert client.post(path.replace("anna", "ben"), data={"role": "viewer"}, headers=headers).status_code == 303
+
+
+def test_the_account_page_names_those_of_the_same_workspace(rooms: tuple[Caller, People]) -> None:
+    client, people = rooms
+    shown = {name: client.get("/account", headers=as_user(people, name)[1]).text for name in ("anna", "ben")}
+    assert "You share a workspace with <bdi>vera</bdi>" in shown["anna"]
+    assert "Nobody but you sees your workspace" in shown["ben"]
 
 
 def test_workspaces_that_nobody_uses_are_closed_unless_a_job_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
