@@ -43,7 +43,8 @@ WORKING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "check": (ROLES | LIMITS, READ | ORDER),
     "measure": (
         ROLES | ORDER | {
-            "counts": "n", "by": "site", "seed": 9, "population": "17.5M", "missing": "wildcard", "hierarchies": {"ill": Path("tree.csv")},
+            "counts": "n", "by": "site", "seed": 9, "population": "17.5M", "missing": "wildcard",
+            "hierarchies": {"ill": Path("tree.csv")},
         },
         READ | {"memory": "2GB"},
     ),

@@ -302,9 +302,9 @@ def test_a_column_of_either_role_is_looked_at_and_the_error_names_the_role(role)
 
 
 def test_positions_in_decimal_numbers_are_looked_at_too():
-    north, east = ([f"{base + (17 * i % 997) / 10_000 + 0.00001:.5f}" for i in range(N)] for base in (52, 4))
+    north, east = ([f"{base + (17 * i % 997) / 10_000 + 0.00001:.5f}" for i in range(N)] for base in (52, 7))
     for cast in (float, Decimal):
-        made, policy = several({"zq1": [cast(v) for v in north], "zq2": [cast(v) for v in east]})
+        made, policy = several({"reading_one": [cast(v) for v in north], "reading_two": [cast(v) for v in east]})
         with pytest.raises(RoleError, match="written like exact positions"):
             check_identifying(shoal.open(made), shoal.Policy.of(policy))
 
