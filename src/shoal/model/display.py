@@ -71,7 +71,7 @@ def inert(value: T) -> T:
     if not isinstance(value, str) or value.isprintable():
         return value
     text: Any = value
-    for c in {c for c in value if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in _KEPT}:
+    for c in {c for c in set(value) if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in _KEPT}:
         text = text.replace(c, "\N{REPLACEMENT CHARACTER}")  # of Markup, too, this is Markup
     return text  # type: ignore[no-any-return]
 
