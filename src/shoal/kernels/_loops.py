@@ -48,6 +48,29 @@ def tally(key: Any, rows: Any, counts: Any) -> Any:
     return most
 
 
+@lean_njit
+def alike(first: Any, second: Any, width: int, rows: Any, place: Any, number: Any) -> Any:
+    """Rows that share both codes with another row: their places, and a number for each pair of codes; how many rows there are.
+
+    ``rows`` is zero for every possible pair, before and after.
+    """
+    for i in range(len(first)):
+        rows[np.int64(first[i]) * width + second[i]] += 1
+    n = pairs = 0
+    for i in range(len(first)):
+        at = np.int64(first[i]) * width + second[i]
+        if rows[at] != 1:
+            if rows[at] > 1:
+                pairs += 1
+                rows[at] = -pairs
+            place[n] = i
+            number[n] = -rows[at] - 1
+            n += 1
+    for i in range(len(first)):
+        rows[np.int64(first[i]) * width + second[i]] = 0
+    return n
+
+
 @njit
 def group_hash(key: Any) -> Any:
     """Open addressing with linear probing; the table doubles when half full."""

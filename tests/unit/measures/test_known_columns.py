@@ -80,6 +80,24 @@ def test_pairs_with_many_values_are_counted_too(monkeypatch: pytest.MonkeyPatch)
     test_every_set_is_counted_exactly(False)
 
 
+def test_pairs_are_counted_in_a_table_of_all_pairs_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(column_sets, "compiled_pays", lambda rows: True)
+    test_every_set_is_counted_exactly(False)
+    test_sets_that_are_counted_again_without_some_columns_are_those_of_the_others(False, monkeypatch)
+
+
+@pytest.mark.parametrize("above", [0, 1])
+def test_the_table_of_pairs_has_a_limit(above: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five values beside two are ten pairs, of four records: 2.5 for each."""
+    monkeypatch.setattr(column_sets, "compiled_pays", lambda rows: True)
+    monkeypatch.setattr(column_sets, "LARGEST_TALLY", 10 - above)
+    first, second = np.array([4, 0, 4, 0]), np.array([1, 0, 1, 1])
+    shared = ColumnSets({"a": first, "b": second})._share_codes(first, second, 2)
+    assert (shared is None) == bool(above)
+    if shared is not None:
+        assert [part.tolist() for part in shared] == [[0, 2], [0, 0]]
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_beside_fixed_columns_only_sets_that_may_find_more_are_counted(several: bool) -> None:
     """``age`` shows everything that ``band`` and ``sex`` show: with it and one other column, no third one finds anybody."""

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import UsageError
-from shoal.kernels.group import DIRECT_FACTOR, SMALL, group_codes, group_sizes, pack, sum_by
+from shoal.kernels.group import DIRECT_FACTOR, LARGEST_TALLY, SMALL, compiled_pays, group_codes, group_sizes, pack, sum_by
 from shoal.measures.classes.anonymity import each_once, unique_members
 from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
@@ -39,6 +39,8 @@ LARGEST = 3
 BUDGET = 20_000_000
 """Records times sets that are counted, about a second; a set costs as much as ``A_SET`` records beside its own."""
 A_SET = 5_000
+TABLE = 64
+"""Pairs of codes per record up to which those of two columns are counted in a table of all pairs."""
 FEWEST = 4
 """Columns that are put together however many records there are."""
 
@@ -105,6 +107,7 @@ class ColumnSets:
         self._place = {name: i for i, name in enumerate(codes)}
         self._kept: set[str] = set()
         self._counted: dict[tuple[str, ...], int] = {}
+        self._table = np.zeros(0, dtype=np.int32)
 
     def count(self, without: Collection[str] = ()) -> KnownColumns:
         """Whom sets of all columns find, or of all but some; whom all find together is then not counted (0)."""
@@ -141,29 +144,48 @@ class ColumnSets:
 
         Not with fixed ones, if ``most`` that all of them find with the first are found already.
         """
-        both, people = [self._codes[first], self._codes[second]], self._people
-        width = self._widths[second]
-        if self._widths[first] * width <= max(DIRECT_FACTOR * self._records, SMALL):
-            ids = both[0].astype(np.int64) * width + both[1]
-        else:
-            ids = group_codes(both).ids
-        hidden, found = _several_people(ids, people), None
-        rest = np.flatnonzero(hidden[ids])
-        if people is None:
+        both, people, found, theirs = [self._codes[first], self._codes[second]], self._people, None, None
+        shared = self._share_codes(*both, self._widths[second])
+        if shared is not None:
+            rest, left = shared
             number = self._records - len(rest)
         else:
-            found = np.zeros(self._total, dtype=np.bool_)
-            found[people[~hidden[ids]]] = True
-            number = int(np.count_nonzero(found))
+            width = self._widths[second]
+            direct = self._widths[first] * width <= max(DIRECT_FACTOR * self._records, SMALL)
+            ids = both[0].astype(np.int64) * width + both[1] if direct else group_codes(both).ids
+            hidden = _several_people(ids, people)
+            rest = np.flatnonzero(hidden[ids])
+            left, number = (np.cumsum(hidden) - 1)[ids[rest]], self._records - len(rest)
+            if people is not None:
+                found, theirs = np.zeros(self._total, dtype=np.bool_), people[rest]
+                found[people[~hidden[ids]]] = True
+                number = int(np.count_nonzero(found))
         self._counted[self._in_order(first, second)] = number
-        left = (np.cumsum(hidden) - 1)[ids[rest]]
-        theirs = None if people is None else people[rest]
         for name in thirds:
             if name in self._fixed and (reached or number == most):
                 continue
-            more = _count_alone([left, self._codes[name][rest]], theirs, found) if number < self._total else 0
+            more = 0
+            if number < self._total:
+                third = self._codes[name][rest]
+                shared = self._share_codes(left, third, self._widths[name])
+                more = _count_alone([left, third], theirs, found) if shared is None else len(rest) - len(shared[0])
             self._counted[self._in_order(first, second, name)] = number + more
         return number
+
+    def _share_codes(self, first: CodeArray, second: CodeArray, width: int) -> tuple[IntArray, CodeArray] | None:
+        """The records that share both codes with others, and a number for each pair of codes; ``width`` is above all second
+        codes. None for people, and if a table of all pairs would be too large or compiling does not pay."""
+        n, space = len(first), (int(first.max(initial=0)) + 1) * width
+        most = min(TABLE * self._records, LARGEST_TALLY)
+        if self._people is not None or space > most or not compiled_pays(n):
+            return None
+        from shoal.kernels._loops import alike
+
+        if len(self._table) < space:
+            self._table = np.zeros(most, dtype=np.int32)
+        rest, left = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int32)
+        hidden = alike(first, second, width, self._table, rest, left)
+        return rest[:hidden], left[:hidden]
 
     def _in_order(self, *names: str) -> tuple[str, ...]:
         return tuple(sorted(names, key=self._place.__getitem__))
