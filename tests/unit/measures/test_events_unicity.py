@@ -118,12 +118,12 @@ def test_the_loops_are_intersections_of_sets(pairs, s):
     picks = random_orders(traces.lengths, s, np.random.default_rng(3))
     own = [traces.point[traces.start[u] : traces.start[u + 1]].tolist() for u in people]
     learnt = [[{own[u][i] for i in picks[u][: j + 1] if i >= 0} for j in range(s)] for u in people]
-    lists, room = (traces.start, traces.point, traces.first, traces.visitor, people), np.empty(traces.n_people, np.int32)
+    points, room = sets.Points.of(traces), np.empty(traces.n_people, np.int32)
     out = np.empty((len(people), s), np.int32)
-    sets.walk(*lists, picks, room, out)
+    sets.walk(points, people, picks, room, out)
     assert out.tolist() == [[sum(known <= set(o) for o in own) for known in row] for row in learnt]
     every = np.empty(len(people), np.int32)
-    sets.whole_loop(*lists, room, every)
+    sets.whole_loop(points, people, room, every)
     assert every.tolist() == [sum(set(u) <= set(o) for o in own) for u in own]
 
 

@@ -67,8 +67,7 @@ def test_pairs_counted_in_one_walk_are_those_looked_up_one_by_one(pairs, limit, 
     found = Linked.of(p.trace, p.point, p.owner, np.ones(len(p.trace), dtype=bool))
     t, mark = found.traces, np.zeros(len(p.trace), dtype=bool)
     which = np.array(sorted(c for c in chosen if c < t.n_people), dtype=np.int64)
-    fits = (t.start, t.point, found.first, found.visitor, found.owner, which)
-    weak_sets.mark_weak(*fits, 2, found.test, float(limit), found._most(), *found._rooms(2), *found._values(), mark)
+    weak_sets.mark_weak(found._points(), found._question(2), found._room(2), which, float(limit), mark)
     assert (found.weak(2, limit, which) == mark).all()
 
 

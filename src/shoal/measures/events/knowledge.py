@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from shoal.errors import UsageError
 from shoal.measures.events import weak_sets
-from shoal.measures.events.sets import subsets
+from shoal.measures.events.sets import Points, subsets
 from shoal.measures.events.traces import Traces
 from shoal.model.compare import slack
 from shoal.model.counts.classes import FloatArray, IntArray
@@ -250,44 +250,44 @@ class Linked:
         t = self.traces
         mark = np.zeros(t.n_pairs, dtype=np.bool_)
         chosen = np.arange(t.n_people) if which is None else which
-        fits = (t.start, t.point, self.first, self.visitor, self.owner)
         if m == 2 and self.test == weak_sets.PEOPLE and self.visitor is t.visitor:  # not of records known about
             there = np.zeros(t.n_people, dtype=np.bool_)
             there[chosen] = True
             order = np.argsort(t.popularity, kind="stable")[::-1]  # the points of a trace stand in the opposite one
             count = np.zeros((5, t.n_points), dtype=np.int64)
-            weak_sets.mark_weak_pairs(*fits, there, order, float(limit), self._most(), count, mark)
+            weak_sets.mark_weak_pairs(self._points(), self._most(), there, order, float(limit), count, mark)
             return mark
-        weak_sets.mark_weak(*fits, chosen, m, self.test, float(limit), self._most(), *self._rooms(m), *self._values(), mark)
+        weak_sets.mark_weak(self._points(), self._question(m), self._room(m), chosen, float(limit), mark)
         return mark
 
     def lowest(self, m: int) -> float:
         """The lowest number of all sets of up to m points."""
-        t = self.traces
-        mark = np.zeros(t.n_pairs, dtype=np.bool_)
-        fits = (t.start, t.point, self.first, self.visitor, self.owner)
-        return float(weak_sets.lowest_number(*fits, m, self.test, self._most(), *self._rooms(m), *self._values(), mark))
+        mark = np.zeros(self.traces.n_pairs, dtype=np.bool_)
+        return float(weak_sets.lowest_number(self._points(), self._question(m), self._room(m), mark))
 
     def alone(self, s: int) -> FloatArray:
         """For each trace the share of its sets of s points that are one person's only."""
-        t = self.traces
-        out = np.zeros(t.n_people)
-        fits = (t.start, t.point, self.first, self.visitor, self.owner)
-        subsets(*fits, np.arange(t.n_people), s, *self._rooms(s), np.zeros(t.n_people + 1), out)
+        n, room = self.traces.n_people, self._room(s)
+        out = np.zeros(n)
+        subsets(self._points(), np.arange(n), s, room.fits, room.at, room.sizes, np.zeros(n + 1), out)
         return out
+
+    def _points(self) -> Points:
+        return Points(self.traces.start, self.traces.point, self.first, self.visitor, self.owner)
 
     def _most(self) -> IntArray:
         most = np.empty(self.traces.n_points, dtype=np.int64)
-        weak_sets.most_each(self.first, self.visitor, self.owner, most)
+        weak_sets.most_each(self._points(), most)
         return most
 
-    def _values(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray, IntArray]:
-        strong = np.zeros(1 << min(22, (4 * self.traces.n_pairs).bit_length()), np.int64)
-        return self.value_first, self.value, self.whole, np.zeros(max(self.traces.n_points, len(self.whole))), strong
+    def _question(self, m: int) -> weak_sets.Question:
+        return weak_sets.Question(m, self.test, self._most(), self.value_first, self.value, self.whole)
 
-    def _rooms(self, m: int) -> tuple[npt.NDArray[np.int32], IntArray, IntArray]:
-        most = int(np.diff(self.first).max())
-        return np.empty((m + 1, most), np.int32), np.empty(m + 1, np.int64), np.empty(m + 1, np.int64)
+    def _room(self, m: int) -> weak_sets.Room:
+        seen = np.zeros(max(self.traces.n_points, len(self.whole)))
+        strong = np.zeros(1 << min(22, (4 * self.traces.n_pairs).bit_length()), np.int64)
+        fits = np.empty((m + 1, int(np.diff(self.first).max())), np.int32)
+        return weak_sets.Room(fits, np.empty(m + 1, np.int64), np.empty(m + 1, np.int64), seen, strong)
 
 
 def _most_frequent(trace: IntArray, place: IntArray, *, second: bool) -> tuple[IntArray, IntArray]:

@@ -18,6 +18,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,22 @@ from shoal.model.counts.classes import CodeArray, FloatArray, IntArray
 
 LOPSIDED = 16
 """A list this many times longer than the other is searched, not walked."""
+
+
+class Points(NamedTuple):
+    """The points of each trace, the traces at each point, and whose they are: ``point[i]``, ``start[t] <= i < start[t + 1]``, are
+    the points of trace t, the rarest first, ``visitor[i]``, ``first[p] <= i < first[p + 1]``, the traces at point p in order,
+    ``owner`` the person of each trace; empty if each is a person."""
+
+    start: IntArray
+    point: CodeArray
+    first: IntArray
+    visitor: CodeArray
+    owner: IntArray
+
+    @classmethod
+    def of(cls, traces: Traces) -> Points:
+        return cls(traces.start, traces.point, traces.first, traces.visitor, np.empty(0, np.int64))
 
 
 @lean_njit
@@ -75,18 +92,10 @@ def _copy(people: CodeArray, low: int, n: int, out: CodeArray) -> None:
 
 
 @lean_njit
-def walk(
-    start: IntArray,
-    point: CodeArray,
-    first: IntArray,
-    visitor: CodeArray,
-    people: IntArray,
-    picks: IntArray,
-    room: CodeArray,
-    out: CodeArray,
-) -> None:
+def walk(points: Points, people: IntArray, picks: IntArray, room: CodeArray, out: CodeArray) -> None:
     """Draw d learns the points ``picks[d]`` of person ``people[d]`` one by one (−1: no more); ``out[d, j]`` is how many people
     were at the first j + 1 of them."""
+    start, point, first, visitor, _ = points
     for d in range(len(people)):
         base = start[people[d]]
         n = 0
@@ -110,10 +119,9 @@ def walk(
 
 
 @lean_njit
-def whole_loop(
-    start: IntArray, point: CodeArray, first: IntArray, visitor: CodeArray, people: IntArray, room: CodeArray, out: CodeArray
-) -> None:
+def whole_loop(points: Points, people: IntArray, room: CodeArray, out: CodeArray) -> None:
     """``out[d]``: how many people were at every point of person ``people[d]``."""
+    start, point, first, visitor, _ = points
     for d in range(len(people)):
         base, end = start[people[d]], start[people[d] + 1]
         p = point[base]
@@ -152,12 +160,12 @@ def owners(traces: CodeArray, n: int, owner: IntArray, enough: int) -> int:
 
 @lean_njit
 def subsets(
-    start: IntArray, point: CodeArray, first: IntArray, visitor: CodeArray, owner: IntArray, people: IntArray, s: int,
-    rooms: CodeArray, at: IntArray, sizes: IntArray, hist: FloatArray, alone: FloatArray,
-) -> None:  # fmt: skip
+    points: Points, people: IntArray, s: int, rooms: CodeArray, at: IntArray, sizes: IntArray, hist: FloatArray, alone: FloatArray
+) -> None:
     """Every set of s points of each trace d of ``people`` (its only set, if it has fewer): ``hist[n]`` gains the share of its
-    sets that n traces have, ``alone[d]`` the share of those that are one person's. ``owner`` of each trace; empty if each is a
-    person. Sets are built rarest point first; once one person is left, all larger sets are that person's alone."""
+    sets that n traces have, ``alone[d]`` the share of those that are one person's. Sets are built rarest point first; once one
+    person is left, all larger sets are that person's alone."""
+    start, point, first, visitor, owner = points
     several = len(owner) > 0
     for d in range(len(people)):
         base = start[people[d]]
@@ -250,8 +258,7 @@ def walks(traces: Traces, people: IntArray, s: int, rng: np.random.Generator) ->
     out = np.empty((len(people), s), np.int32)
 
     def part(low: int, high: int) -> None:
-        given = (traces.start, traces.point, traces.first, traces.visitor, people[low:high], picks[low:high])
-        walk(*given, _room(traces), out[low:high])
+        walk(Points.of(traces), people[low:high], picks[low:high], _room(traces), out[low:high])
 
     _in_parts(part, np.ones(len(people)))
     return out
@@ -262,8 +269,7 @@ def whole(traces: Traces, people: IntArray) -> npt.NDArray[np.int32]:
     out = np.empty(len(people), np.int32)
 
     def part(low: int, high: int) -> None:
-        given = (traces.start, traces.point, traces.first, traces.visitor, people[low:high])
-        whole_loop(*given, _room(traces), out[low:high])
+        whole_loop(Points.of(traces), people[low:high], _room(traces), out[low:high])
 
     _in_parts(part, np.ones(len(people)))
     return out
@@ -328,8 +334,7 @@ def _every_set(traces: Traces, people: IntArray, s: int) -> FloatArray:
         hist = np.zeros(traces.n_people + 1)
         rooms = np.empty((s, int(traces.popularity.max())), np.int32)
         at, sizes = np.empty(s, np.int64), np.empty(s, np.int64)
-        given = (traces.start, traces.point, traces.first, traces.visitor, np.empty(0, np.int64), people[low:high])
-        subsets(*given, s, rooms, at, sizes, hist, np.zeros(high - low))
+        subsets(Points.of(traces), people[low:high], s, rooms, at, sizes, hist, np.zeros(high - low))
         parts[low] = hist
 
     _in_parts(part, _cost(traces, s)[people])

@@ -21,6 +21,7 @@ from shoal.model.roles import MissingPolicy
 IntArray = npt.NDArray[np.int64]
 CodeArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 MISSING = -1
 """The code of a missing value."""
