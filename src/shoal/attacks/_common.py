@@ -16,7 +16,7 @@ from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
 Z95 = 1.959963984540054
 
 
-def wilson(successes: float, tries: int) -> tuple[float, float]:
+def wilson(successes: float, tries: float) -> tuple[float, float]:
     """Wilson's 95 % interval for a success rate; defined for 0 and for all successes.
 
     >>> low, high = wilson(10, 10)

@@ -12,7 +12,9 @@ import pytest
 
 import shoal
 from shoal.attacks.tables.exposed import _Near, _Shadows, _surplus, exposed_people
-from shoal.attacks.tables.rows import Excess, Rows, area_under, copied, distances, nearest, overlaps, result_of, verdict_of
+from shoal.attacks.tables.rows import (
+    Excess, Rows, area_under, closest_records, copied, distances, nearest, overlaps, result_of, verdict_of,
+)  # fmt: skip
 from shoal.errors import DataError, MissingColumnError, UsageError
 
 
@@ -120,6 +122,19 @@ def test_the_interval_of_the_risk_holds_the_truth_at_its_level() -> None:
         low, high = Excess(int(rng.binomial(n, true)), n, int(rng.binomial(n, control)), n).interval
         inside += low <= risk <= high
     assert inside / 400 >= 0.95
+
+
+def test_many_records_near_few_people_are_no_more_tries_than_people() -> None:
+    rng = np.random.default_rng(4)
+
+    def some(n: int) -> Rows:
+        return Rows(tuple(np.clip(rng.lognormal(0, 1.5, size=(3, n)) / 10, 0, 1)))
+
+    alarms = 0
+    for _ in range(40):
+        original, control, fresh = some(50), some(50), some(1000)
+        alarms += closest_records(fresh, original, control, (fresh, original))[0].verdict != "holds"
+    assert alarms <= 3  # 12 where each record was a try of its own
 
 
 def test_area_under_the_curve_by_pairs() -> None:

@@ -36,6 +36,13 @@ def test_the_chain_shares_a_sum_over_all_sequences():
         assert found.grade == "B"
 
 
+def test_the_interval_holds_where_only_a_rare_sequence_is_alone():
+    chain = Chain([0] * 10_000, [1] + [0] * 9_999)
+    exact = sum(p * (1 - p) ** 1999 for z in product(range(2), repeat=2) if (p := chain.chance(z)))
+    intervals = [chain_share(chain, 2000, 2, rng=RNG(seed)) for seed in range(100)]
+    assert sum(e.low <= exact <= e.high for e in intervals) >= 95  # 84 where chance was judged by what was drawn alone
+
+
 def _binomial(n, j):
     from math import comb
 

@@ -125,11 +125,13 @@ def closest_records(table: Rows, original: Rows, control: Rows, whole: tuple[Row
     Copies are counted among ``whole``, the table and the original before anything was drawn of them, as well.
     """
     use = list(range(table.width))
-    near, far = nearest(table, original, use)[1][:, 0], nearest(table, control, use)[1][:, 0]
+    (mine, near), (theirs, far) = ((who[:, 0], d[:, 0]) for who, d in (nearest(table, some, use) for some in (original, control)))
     decided = int((near != far).sum())
     closer = int((near < far).sum())
     rate = closer / decided if decided else 0.5
-    low, high = wilson(closer, decided) if decided else (0.0, 1.0)
+    each = np.bincount(np.concatenate((mine[near < far], original.n + theirs[far < near])))
+    tries = decided**2 / max(1, int((each**2).sum()))  # records that one person decides are one try: somebody stands in a crowd
+    low, high = wilson(rate * tries, tries)
     over = 2 * low - 1  # 0 where both are equally close, 1 where all are closer to the original
     verdict: Verdict = "holds" if over <= 0 else "warning" if over <= BROKEN else "broken"
     sentence = (

@@ -19,6 +19,7 @@ from shoal.model.estimate import Estimate
 from shoal.prediction.distribution import whole
 
 DRAWS = 20_000
+Z = 1.96
 SHUFFLES = 200
 MOST_PAIRS = 100_000
 
@@ -112,7 +113,10 @@ def chain_share(chain: Chain, people: int, records: int, *, k: int = 2, rng: np.
     n, s = whole(people, what="people", least=1), whole(records, what="records", least=1)
     p = np.exp(chain.log_chances(s, draws, rng))
     share = binom.cdf(whole(k, what="k", least=1) - 2, n - 1, np.minimum(p, 1.0))
-    value, wide = float(share.mean()), 1.96 * float(share.std()) / math.sqrt(draws)
+    value, wide = (
+        float(share.mean()),
+        Z * float(share.std()) / math.sqrt(draws) + Z**2 / draws,
+    )  # a rare sequence may not be drawn
     ends, method = (max(0.0, value - wide), min(1.0, value + wide)), f"Markov chain of order 1, {draws:,} random sequences"
     note = "places that never followed each other in the table have no chance here, so rare sequences are too few"
     return Estimate(value, *ends, method=method, grade="B", notes=(note,))
