@@ -13,8 +13,17 @@ import pytest
 import shoal
 from shoal.attacks.tables.exposed import _Near, _Shadows, _surplus, exposed_people
 from shoal.attacks.tables.rows import (
-    Excess, Rows, area_under, closest_records, copied, distances, nearest, overlaps, result_of, verdict_of,
-)  # fmt: skip
+    Excess,
+    Rows,
+    area_under,
+    closest_records,
+    copied,
+    distances,
+    nearest,
+    overlaps,
+    result_of,
+    verdict_of,
+)
 from shoal.errors import DataError, MissingColumnError, UsageError
 
 
