@@ -145,7 +145,7 @@ class ColumnSets:
         Not with fixed ones, if ``most`` that all of them find with the first are found already.
         """
         both, people, found, theirs = [self._codes[first], self._codes[second]], self._people, None, None
-        shared = self._share_codes(*both, self._widths[second])
+        shared = self._share_codes(both[0], both[1], self._widths[second])
         if shared is not None:
             rest, left = shared
             number = self._records - len(rest)
