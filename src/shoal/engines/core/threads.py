@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 WAITING = 2
 """Items that may wait for the second thread."""
-MANY = 1 << 20
+MANY = 1 << 18
 """Rows from which on two threads share them."""
 
 
