@@ -272,13 +272,17 @@ def test_strangers_are_shown_the_log_in_or_told(house: Any) -> None:
     assert (status, headers["location"]) == (303, "/login")
     assert visit(guard, accept="application/json")[0] == 401
     assert visit(guard, method="POST", accept="text/html", origin=f"http://{HOST}")[0] == 401
+    assert visit(guard, cookie=f"{COOKIE}=a session that nobody has")[0] == 401
     assert page.scope is None
     assert visit(guard, "/login")[0] == 200
+    assert visit(guard, "/login", sec_fetch_site="cross-site")[0] == 200, "a link may lead here"
     assert visit(guard, "/login", method="POST", origin="http://evil.example")[0] == 403
     assert visit(guard, "/login", method="POST", origin=f"http://{HOST}")[0] == 200
     status, headers, _ = visit(guard, "/login", cookie=cookies["viewer"])
     assert (status, headers["location"]) == (303, "/"), "who is logged in needs no log-in"
     assert visit(guard, "/login", cookie=f"{COOKIE}=other")[0] == 200
+    sent = visit(guard, "/login", method="POST", origin=f"http://{HOST}", cookie=cookies["viewer"])
+    assert sent[0] == 200, "somebody else may log in at the same browser"
 
 
 class Caller:
@@ -287,9 +291,10 @@ class Caller:
     def __init__(self, app: Any) -> None:
         self._app = app
 
-    def send(self, method: str, path: str, **sent: Any) -> httpx.Response:
+    def send(self, method: str, path: str, address: str = "127.0.0.1", **sent: Any) -> httpx.Response:
         async def one() -> httpx.Response:
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url=f"http://{HOST}") as client:
+            transport = httpx.ASGITransport(self._app, client=(address, 1))
+            async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as client:
                 return await client.request(method, path, **sent)
 
         return asyncio.run(one())
@@ -326,6 +331,12 @@ def test_who_logs_in_may_write_the_name_in_capitals_and_guessing_is_slowed(rooms
     tries = [client.post("/login", data={"name": "ben", "password": "a wrong one"}).status_code for _ in range(FREE + 1)]
     assert tries == [401] * FREE + [429]
     assert client.post("/login", data={"name": "ben", "password": SECRET}).status_code == 429, "not even the right one"
+    spelled = [("vera", "VERA", " Vera", "VEra", "VERa", "verA")[i % 6] for i in range(FREE + 1)]
+    tries = [
+        client.post("/login", address=f"10.0.0.{i}", data={"name": name, "password": "a wrong one"}).status_code
+        for i, name in enumerate(spelled)
+    ]
+    assert tries == [401] * FREE + [429], "from several places, in several spellings"
 
 
 def test_who_leaves_has_no_session_any_more(rooms: tuple[Caller, People]) -> None:
@@ -373,6 +384,7 @@ def test_workspaces_that_nobody_uses_are_closed_unless_a_job_runs(tmp_path: Path
         first = await studios.of(spaces["anna"])
         assert await studios.of(spaces["anna"]) is first
         await studios.of(spaces["ben"])
+        await studios.of(spaces["cleo"])
         workspace = studios._open[spaces["ben"]][2]
         with workspace.files.incoming("0" * 16) as arrived:
             arrived.write_bytes(b"age\n1\n")
@@ -380,7 +392,7 @@ def test_workspaces_that_nobody_uses_are_closed_unless_a_job_runs(tmp_path: Path
         monkeypatch.setattr(workspace.jobs, "all", lambda: [type("Job", (), {"open": True})()])
         now[0] = 1.0
         await studios.of(spaces["cleo"])
-        now[0] = accounts.IDLE  # Anna and Ben came that long ago, Cleo a second later
+        now[0] = accounts.IDLE  # Anna and Ben were here that long ago, Cleo again a second later
         await studios.of(spaces["dora"])
         assert set(studios._open) == {spaces[name] for name in ("ben", "cleo", "dora")}
         assert await studios.of(spaces["anna"]) is not first
