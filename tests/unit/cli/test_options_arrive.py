@@ -22,10 +22,16 @@ TYPED: dict[str, str] = {
     "--objective": "counts=sex,region", "--key": "own.key", "--population": "17.5M", "--missing": "wildcard",
     "--hierarchy": "ill=tree.csv", "--private": "r.private.json", "--table": "duckdb://a.db::t",
     "--read": "delimiter=;", "--memory": "2GB", "--scale": "age=ordered", "--order": "pain=low,high",
-    "--missing-values": "age=?,-9",
+    "--missing-values": "age=?,-9", "--rows": "sex", "--columns": "ill", "--layers": "town", "--method": "round",
+    "--threshold": "6", "--base": "4", "--with": "ext.csv", "--original": "before.csv", "--control": "other.csv",
+    "--secret": "ill", "--numbers": "pay,rent", "--exposed": "worst.csv", "--column": "age", "--target": "ill",
+    "--analysis": "mean:pay",
 }  # fmt: skip
 """What is typed behind each option; the flags are those below."""
-FLAGS = ("--replace", "--rename-duplicates", "--only-aggregates")
+FLAGS = (
+    *("--replace", "--rename-duplicates", "--only-aggregates", "--public", "--hide-zeros", "--hunt"),
+    *("--no-models", "--no-frontier"),
+)
 ROLES = {"quasi": ("age", "sex"), "sensitive": ("ill",), "direct": ("name",), "insensitive": ("x",), "unit": "id", "weight": "w"}
 READ = {"delimiter": ";", "rename_duplicates": True, "only_aggregates": True, "scale": {"age": "ordered"}}
 READ |= {"missing_values": {"age": ("?", "-9")}}
@@ -51,24 +57,59 @@ WORKING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "verify": (
         {"key": "own.key", "table": "duckdb://a.db::t", "private": "r.private.json", "exclude": "out.txt"}, {},
     ),
+    "attack": (
+        {
+            "with_": "ext.csv", "previous": [Path("old")], "hunt": True, "original": "before.csv", "control": "other.csv",
+            "secrets": ("ill",), "key": "own.key", "numbers": ("pay", "rent"), "exposed": Path("worst.csv"), "seed": 9,
+        },
+        {},
+    ),
+    "table": (
+        {
+            "rows": "sex", "columns": "ill", "layers": ("town",), "unit": "id", "method": "round", "public": True,
+            "threshold": 6, "base": 4, "previous": [Path("old")], "zeros": False,
+        },
+        {name: READ[name] for name in ("delimiter", "rename_duplicates", "missing_values")},
+    ),
+    "hierarchy": (
+        {"column": "age", "rule": "tree.csv", "k": 7},
+        {name: READ[name] for name in ("delimiter", "rename_duplicates", "only_aggregates")},
+    ),
+    "compare": (
+        {
+            "quasi": ("age", "sex"), "sensitive": ("ill",), "counts": "n", "seed": 9, "target": ("ill",), "key": "own.key",
+            "analyses": ("mean:pay",), "hierarchies": {"ill": Path("tree.csv")}, "models": False, "frontier": False,
+        },
+        {"delimiter": ";"},
+    ),
 }  # fmt: skip
 """The keywords of the verb, and those of ``shoal.open``."""
 ELSEWHERE = {
-    "anonymize": {"--policy", "--out", "--draft", "--ledger", "--preview", "--json"},
+    "anonymize": {"--policy", "--out", "--draft", "--no-ledger", "--preview", "--json"},
     "check": {"--policy", "--out", "--preview", "--json", "--format"},
     "measure": {
         *("--require", "--explain", "--impact", "--household", "--suda", "--report", "--plot", "--preview", "--json"),
         *("--time", "--place", "--time-widths", "--place-levels", "--known"),  # of event tables
     },
     "verify": {"--preview", "--json"},
+    "attack": {"--preview", "--json"},
+    "table": {"--out", "--preview", "--json"},
+    "hierarchy": {"--out", "--public", "--preview", "--json"},
+    "compare": {"--report", "--preview", "--json"},
 }
 """Options that the command itself reads: other tests type them."""
+
+
+WITH = ("anonymize", "table", "hierarchy")
+"""Commands that close the table that they opened."""
 
 
 def options_of(command: str) -> set[str]:
     commands: Any = typer.main.get_command(build())
     made = commands.get_command(SimpleNamespace(info_name="shoal"), command)
-    return {p.opts[0] for p in made.params if p.param_type_name == "option" and not p.hidden} - {"--help", "--statement-timeout"}
+    switched_off = {p.opts[0]: p.secondary_opts[0] for p in made.params if p.default is True}
+    shown = {p.opts[0] for p in made.params if p.param_type_name == "option" and not p.hidden}
+    return {switched_off.get(name, name) for name in shown} - {"--help", "--statement-timeout"}
 
 
 @pytest.mark.parametrize("command", WORKING)
@@ -84,14 +125,16 @@ def test_what_is_typed_arrives(command: str, monkeypatch: pytest.MonkeyPatch) ->
         arrived[command] = given
         raise UsageError("far enough")
 
-    monkeypatch.setattr(shoal, "open", opened if command == "anonymize" else lambda *a, **how: opened(*a, **how).__enter__())
-    monkeypatch.setattr(shoal, command, work)
+    monkeypatch.setattr(shoal, "open", opened if command in WITH else lambda *a, **how: opened(*a, **how).__enter__())
+    monkeypatch.setattr(shoal, "count_table" if command == "table" else command, work)
     names = options_of(command) - ELSEWHERE[command]
     line = [part for name in sorted(names - {*FLAGS, "--format"}) for part in (name, TYPED[name])]
     line += [*sorted(names & {*FLAGS}), *(("--format", "parquet") if "--format" in names else ())]
     line += ["--out", "release"] if command == "anonymize" else []
+    if command == "hierarchy":
+        line[line.index("--hierarchy") + 1] = "tree.csv"
     with pytest.raises(SystemExit):
-        main([command, "table.csv", *line])
+        main([command, "table.csv", *(["release"] if command == "compare" else []), *line])
     verb, reading = WORKING[command]
     assert plain(arrived[command]) == plain(verb)
     assert plain(arrived["open"]) == plain(reading)
