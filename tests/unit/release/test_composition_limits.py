@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
 
 from shoal.attacks.composition import Cells, Shown
@@ -369,3 +370,87 @@ def test_columns_that_are_not_compared_are_said(walked: Any) -> None:
     drawn = prepared(policy={"sensitive": (), "insensitive": ("pay",), "transform": {"pay": Noise("pay", 2.0)}})
     assert walked(drawn, [earlier(Noise("pay", 3.0), columns=("pay",))])[1:] == [("not compared", "pay")]
     assert walked(drawn, [earlier(Keep("pay"), columns=("pay",))])[1:] == []
+
+
+# --- two folders without the original ------------------------------------------------------------------------------------------
+
+same = importlib.import_module("shoal.release.earlier.same_labels")
+
+
+def stated(*, quasi: Any = ("age",), sensitive: Any = ("ill",), kept: Any = None, asked: Any = (), k: int = 2) -> Any:
+    return Some(
+        data=Some(quasi=quasi, sensitive=sensitive), k=k, asked=requirements_of(list(asked)) if asked else (),
+        with_treatment=lambda treatment: (sensitive if kept is None else kept) if treatment == "retained" else (),
+    )  # fmt: skip
+
+
+def written(path: Any, ages: str, ills: list[str], *, ill: str = "ill", age: str = "age") -> Any:
+    lines = [f"{age},{ill}", *(f"{a}0s,{i}" for a, i in zip(ages, ills, strict=True))]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Any) -> Any:
+    """An earlier file of two classes, and a file in which one person more is in the class of the twenties."""
+    old = written(tmp_path / "old.csv", "222333", ["flu", "cold", "flu", "flu", "cold", "gout"])
+    new = written(tmp_path / "new.csv", "2222333", ["flu", "cold", "flu", "gout", "flu", "cold", "gout"])
+    return new, old
+
+
+def test_two_folders_are_compared_by_equal_labels_only(files: Any) -> None:
+    for before in (stated(quasi=("age", "zip")), stated(quasi=())):
+        (told,) = same.same_labels(files[0], stated(), files[1], before)
+        assert (told.verdict, "different quasi-identifiers" in told.sentence) == ("not run", True)
+    for now, before in ((stated(kept=()), stated()), (stated(), stated(kept=())), (stated(sensitive=()), stated())):
+        (told,) = same.same_labels(files[0], now, files[1], before)
+        assert (told.verdict, "no sensitive column is published as it was" in told.sentence) == ("not run", True)
+
+
+def test_the_order_of_the_quasi_identifiers_does_not_matter(tmp_path: Any) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("age,sex,ill\n20,f,flu\n20,f,cold\n", encoding="utf-8")
+    found = same.same_labels(tmp_path / "a.csv", stated(quasi=("sex", "age")), tmp_path / "b.csv", stated(quasi=("age", "sex")))
+    assert [a.verdict for a in found] == ["holds", "holds"]
+
+
+def test_a_newcomer_is_read_off_two_folders(files: Any) -> None:
+    left, changed = same.same_labels(files[0], stated(k=2), files[1], stated())
+    assert left.verdict == "holds"
+    assert changed.verdict == "broken", "one record more: gout"
+    assert "In 1 of 2 comparisons" in changed.sentence
+    for asked, k, verdict in (((), 1, "holds"), (["k>=2"], 1, "broken")):
+        assert same.same_labels(files[0], stated(k=k, asked=asked), files[1], stated())[1].verdict == verdict, (asked, k)
+
+
+@pytest.mark.parametrize(("now", "before"), [(["distinct[ill]>=2"], ()), ((), ["distinct[ill]>=2"])])
+def test_newcomers_have_as_many_values_as_either_release_certifies(files: Any, now: Any, before: Any) -> None:
+    assert same.same_labels(files[0], stated(k=1), files[1], stated())[1].verdict == "holds"
+    assert same.same_labels(files[0], stated(k=1, asked=now), files[1], stated(asked=before))[1].verdict == "broken"
+    other = ["distinct[pay]>=2"]
+    assert same.same_labels(files[0], stated(k=1, asked=other), files[1], stated(asked=other))[1].verdict == "holds"
+
+
+def test_a_class_that_only_one_folder_has_is_no_intersection(tmp_path: Any) -> None:
+    """The twenties are in both and leave flu; the thirties of the one and the forties of the other count nobody."""
+    new = written(tmp_path / "new.csv", "22333", ["flu", "cold", "flu", "flu", "flu"])
+    old = written(tmp_path / "old.csv", "22444", ["flu", "gout", "flu", "flu", "flu"])
+    left, changed = same.same_labels(new, stated(), old, stated())
+    assert left.verdict == "broken"
+    assert left.sentence.startswith("For 2 of 2 people the releases together leave fewer than 2 values of 'ill' possible; for 2 ")
+    assert "In 1 of 1 comparisons" in changed.sentence
+
+
+def test_a_missing_value_is_no_empty_text_and_formulas_are_the_same_in_every_format(tmp_path: Any) -> None:
+    table = pa.table({"age": ["20", "20", None], "ill": ["=flu", "", None]})
+    pa_parquet.write_table(table, tmp_path / "old.parquet")
+    texts = same.read_texts(tmp_path / "old.parquet", ["age", "ill"])
+    assert texts["ill"].to_pylist() == ["=flu", "", same.MISSING_TEXT]
+    assert same._texts(tmp_path / "old.parquet", ["ill"], tmp_path / "new.csv")["ill"].to_pylist()[0] == "'=flu"
+    assert same._texts(tmp_path / "old.parquet", ["ill"], tmp_path / "new.parquet")["ill"].to_pylist()[0] == "=flu"
+    assert same.read_texts(tmp_path / "old.parquet", []) == {}
+
+
+def test_values_are_counted_by_class() -> None:
+    counted = same._count_values(np.array([0, 0, 1, 1, 1]), np.array([2, 2, 0, 2, 0]))
+    assert [part.tolist() for part in counted] == [[0, 1, 1], [2, 0, 2], [2, 2, 1]]
