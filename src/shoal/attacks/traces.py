@@ -295,7 +295,7 @@ def _beyond(
         f"; {over:,} of them with more than {written(most, 3)}, which the requirement allows{of_what}." if most < 1 else "."
     )
     low, high = wilson(float(chances.sum()), n)
-    verdict: Verdict = "warning" if over or (alone and most >= 1) else "holds"
+    verdict: Verdict = "warning" if over or alone else "holds"
     if claimed is not None and not at_most(float(chances.max()), claimed):
         verdict = "broken"
     return AttackResult(name, question, rate, low, high, claimed, "", verdict, sentence)
@@ -308,7 +308,7 @@ def sparse_matching(
     right = wrong = 0
     for person, points in zip(people.tolist(), known, strict=True):
         best, stands_out = published.best(np.unique(points))
-        if best >= 0 and stands_out >= ECCENTRICITY:
+        if stands_out >= ECCENTRICITY:
             hit = int(published.owner[best]) == person
             right, wrong = right + hit, wrong + (not hit)
     rate = right / len(people)
@@ -365,7 +365,7 @@ def joined_traces(published: Published, trails: Sequence[IntArray]) -> list[int]
     out = []
     for points in trails:
         best, stands_out = published.best(points)
-        out.append(best if best >= 0 and stands_out >= ECCENTRICITY else -1)
+        out.append(best if stands_out >= ECCENTRICITY else -1)
     return out
 
 

@@ -22,6 +22,7 @@ from shoal.attacks.traces import (
     known_length,
     known_records,
     relinking,
+    sensitive_value,
     sparse_matching,
     targets,
     trail_matching,
@@ -66,6 +67,105 @@ def test_scores_forgive_a_record_that_is_missing():
     assert shown.best(np.array([-1])) == (-1, 0.0)
 
 
+def test_a_rare_record_tells_more_than_a_common_one():
+    """Point 0 has four traces, point 1 two; traces 0 and 1 hold both."""
+    common, rare = 1 / math.log(5), 1 / math.log(3)
+    there, scores, many = SHOWN.scores(np.array([0, 1]))
+    assert (there.tolist(), many.tolist()) == ([0, 1, 2, 3], [2, 2, 1, 1])
+    assert scores == pytest.approx([common + rare, common + rare, common, common])
+    there, alike = SHOWN.alike(np.array([0, 1]))
+    assert alike == pytest.approx([(common + rare) / 2, (common + rare) / 2, common / 3, common / 3]), "over all points of both"
+
+
+def test_the_best_score_stands_out_among_all_traces():
+    """One of four traces has point 2: the others score nothing, and count."""
+    only = 1 / math.log(2)
+    assert SHOWN.best(np.array([2])) == (2, pytest.approx(only / math.sqrt(only**2 / 4 - only**2 / 16)))
+
+
+def test_a_record_known_twice_counts_once():
+    """Traces 0 and 1 have one rare record each: none stands out, however often one of them is named."""
+    shown = Published(Traces.of([*range(20), 0, 1], [0] * 20 + [1, 2]), np.arange(20))
+    assert sparse_matching(shown, np.array([0]), [np.array([1, 1, 2])], 3, claimed=None).rate == 0.0
+
+
+def test_the_share_found_by_scores_is_of_all_people_and_beyond_chance():
+    shown = Published(Traces.of([*range(20), 3], [0] * 20 + [1]), np.arange(20))
+    found = sparse_matching(shown, np.array([3, 4]), [np.array([1]), np.array([0])], 1, claimed=0.4)
+    assert (found.rate, found.verdict) == (0.5, "holds"), "one of two people: more than 0.4, but not beyond chance"
+    edge = sparse_matching(shown, np.array([3, 4]), [np.array([1]), np.array([0])], 1, claimed=found.low)
+    assert edge.verdict == "holds"
+    below = sparse_matching(shown, np.array([3, 4]), [np.array([1]), np.array([0])], 1, claimed=found.low * 0.999)
+    assert below.verdict == "broken"
+
+
+def test_a_chance_above_the_claim_that_may_be_chance_holds():
+    found = known_records(SHOWN, np.array([0]), [np.array([1])], 1, claimed=0.4)
+    assert (found.rate, found.verdict) == (0.5, "holds")
+
+
+def test_what_is_claimed_of_each_person_is_broken_by_one():
+    """Person 0 is one of four, person 2 is alone: the mean is below what is claimed, the most is not."""
+    people, known = np.array([0, 2]), [np.array([0]), np.array([2])]
+    found = known_records(SHOWN, people, known, 1, claimed=None, most=0.7)
+    assert (found.rate, found.verdict) == (0.625, "broken")
+    assert chosen_records(SHOWN, np.array([0, 2]), 1, most=0.8).verdict == "broken"
+    assert chosen_records(SHOWN, np.array([0, 2]), 1, most=0.8).rate == 0.75
+
+
+def test_the_worst_pseudonym_of_a_person_counts():
+    """Trace 0 has a record that nobody else has, trace 1, of the same person, does not."""
+    shown = Published(Traces.of([0, 0, 1, 2], [0, 1, 0, 0]), np.array([5, 5, 6]))
+    found = chosen_records(shown, np.array([5]), 1, most=1.0)
+    assert (found.rate, found.verdict, found.claimed) == (1.0, "warning", None)
+
+
+def test_the_second_record_is_chosen_for_what_it_tells_with_the_third():
+    trails = [[0, 1, 2], [0, 2], [0, 1, 3], [1], [1, 2]]
+    pairs = [(i, p) for i, own in enumerate(trails) for p in own]
+    shown = Published(Traces.of([i for i, _ in pairs], [p for _, p in pairs]), np.arange(5))
+    assert chosen_records(shown, np.array([0]), 3, most=1.0).rate == 1.0
+
+
+def test_how_many_records_a_pseudonym_has_is_known_exactly():
+    """Three people at point 0 with one, two and three records."""
+    shown = Published(Traces.of([0, 1, 1, 2, 2, 2], [0, 0, 1, 0, 1, 2]), np.arange(3))
+    assert [known_length(shown, np.array([i]), [np.array([0])], 1, most=1.0).rate for i in range(3)] == [1.0] * 3
+
+
+def test_knowledge_beyond_the_records_is_a_warning_where_somebody_is_alone():
+    """Exact records may already name people (most is 1): one who is alone is a warning, one of two is none."""
+    alone, two = np.array([0]), np.array([1])
+    for people, points, verdict in ((alone, [3], "warning"), (two, [1], "holds")):
+        shown = Published(SHOWN.traces, np.array([1, 2, 3, 0]))
+        near = [[np.array(points)]]
+        assert approximate_times(shown, people, near, 1, most=1.0).verdict == verdict
+    ten = Published(Traces.of(list(range(10)), [0] * 10), np.array([0] * 3 + list(range(1, 8))))
+    assert approximate_times(ten, np.array([0]), [[np.array([0])]], 1, most=0.3 - 1e-12).verdict == "holds", "but for rounding"
+
+
+def test_the_surest_value_of_the_pseudonyms_that_fit():
+    """Point 1 has traces 0 and 1, which both have value 1; of the four with point 0 two have it, and two have value 2."""
+    first, value = np.array([0, 1, 3, 4, 5]), np.array([1, 1, 2, 2, 3])
+    known = [np.array([1]), np.array([0])]
+
+    def told(claimed: float | None):
+        return sensitive_value(SHOWN, known, 1, "ill", first, value, claimed=claimed)
+
+    assert (told(None).rate, told(None).verdict) == (0.75, "warning")
+    assert [told(claimed).verdict for claimed in (0.8, 1.0)] == ["broken", "warning"]
+    half = sensitive_value(SHOWN, known[1:], 1, "ill", first, value, claimed=0.5)
+    assert (half.rate, half.verdict) == (0.5, "holds")
+    assert sensitive_value(SHOWN, known[1:], 1, "ill", first, value, claimed=0.49).verdict == "broken"
+
+
+def test_more_than_by_chance_is_said_only_beyond_chance():
+    """One pseudonym is joined rightly, where half of them would be by chance."""
+    shown = Published(Traces.of([0, 1, 2], [0, 0, 1]), np.array([0, 0, 1]))
+    found = relinking(shown, np.array([0]))
+    assert (found.rate, found.verdict) == (1.0, "holds")
+
+
 def test_habits_join_renewed_pseudonyms():
     """Traces 0 and 1 are one person's and share a rare place; thirty others share the common one."""
     trace = [0, 0, 1, 1, *range(2, 32)]
@@ -81,6 +181,8 @@ def test_trails_of_a_list():
     assert found.verdict == "broken"  # one known record names trace 2
     assert trail_matching(SHOWN, [np.array([0, 2])], covered=1, k=2).verdict == "warning"  # two records, one is claimed for
     assert trail_matching(SHOWN, [np.array([0, 1])], covered=1, k=2).verdict == "holds"
+    assert trail_matching(SHOWN, [np.array([2, 2])], covered=1, k=2).verdict == "broken", "one record, listed twice"
+    assert trail_matching(SHOWN, [np.array([2])], covered=1, k=1).verdict == "warning", "nothing is claimed"
 
 
 def test_draws():
@@ -91,6 +193,8 @@ def test_draws():
     assert set(taken[0]) < {1, 2, 3}
     assert targets(5, rng, 5).tolist() == [0, 1, 2, 3, 4]
     assert len(set(targets(6, rng, 5).tolist())) == 5
+    assert targets(1000, rng, 5).max() > 5
+    assert all(len(set(draw(known, 2, np.random.default_rng(i))[0])) == 2 for i in range(20)), "none twice"
 
 
 logs = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 200), st.integers(0, 4)), min_size=1, max_size=30)
@@ -246,6 +350,9 @@ def test_what_pseudonyms_tell_of_a_place_is_compared_with_the_guess_without_them
     assert told(0, 6, True) == (0.0, "holds")
     assert told(-1, 6, True) == (1.0, "holds"), "nothing fits: the guess without the release"
     assert told(0, 5, True, 40) == (1.0, "holds"), "as often as without the release, and never more"
+    both, half = [np.array([1])] * 2, np.array([True, False])
+    found = inferred_place("home", SHOWN, both, lambda _, t: homes[t], np.array([5, 5]), half, homes, claimed=None)
+    assert (found.rate, found.verdict) == (0.5, "warning"), "as often, but more cannot be ruled out"
 
 
 @pytest.mark.parametrize(("claimed", "where", "verdict"), [(0.75, 0, "holds"), (0.74, 0, "broken"), (0.25, 5, "holds")])

@@ -12,6 +12,7 @@ import pytest
 
 import shoal
 from shoal.errors import HierarchyError, PolicyError, RoleError, ShoalError
+from shoal.release.gate.count_facts import facts_of_counts
 
 BANDS = ["20-39"] * 5 + ["40-59"] * 5
 ILL = ["flu", "cold", "gout", "mumps", "rash"] * 2
@@ -178,3 +179,44 @@ def test_what_the_list_of_a_preset_lets_stay_is_not_named() -> None:
 def test_weights_are_numbers() -> None:
     with pytest.raises(ShoalError):
         shoal.check(table(w=["much"] * 10), **BASE, weight="w")
+
+
+AGES = ["20s"] * 5 + ["40s"] * 6 + ["60s"] * 4
+SPELLED = ["Flu", "flu ", "flu", "cold", "Cold", "gout", "GOUT", "gout", "", None, "flu", "cold", "cold", "flu", "gout"]
+ONE_WORD = ["flu", "flu", "flu", "cold", "cold", "gout", "gout", "gout", None, None, "flu", "cold", "cold", "flu", "gout"]
+
+
+def facts(ill: Any, *, labels: Any = None, unit: bool = False) -> Any:
+    data = pa.table({"age": AGES, "ill": ill, "who": [f"p{i}" for i in range(len(AGES))]})
+    counts = shoal.open(data).count(("age",), sensitive=("ill",), **({"unit": "who"} if unit else {}))
+    return facts_of_counts(counts, {"ill": [2, 3]}, labels={"ill": labels} if labels else None).sensitive["ill"]
+
+
+def test_values_that_differ_in_spelling_only_are_counted_together() -> None:
+    """Diversity is that of the table with one spelling each; how far classes are from the table takes the values as they are."""
+    spelled, plain = facts(SPELLED), facts(ONE_WORD)
+    assert (spelled.distinct, spelled.alpha, spelled.recursive) == (2, 0.6, {2: 1.5, 3: None})  # 3 flu, 2 cold
+    for name in ("distinct", "entropy", "alpha", "recursive"):
+        assert getattr(spelled, name) == getattr(plain, name), name
+    assert (spelled.beta > plain.beta, spelled.ordered < plain.ordered) == (True, True)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_spellings_are_read_in_both_kinds_of_text(kind: Any) -> None:
+    assert facts(pa.array(SPELLED, kind)).distinct == 2
+
+
+def test_codes_with_one_label_are_one_value() -> None:
+    codes = [["flu", "cold", "gout", None].index(v) + 1 for v in ONE_WORD]
+    labels = {1: "flu", 2: "cold", 3: "gout", 4: ""}
+    assert facts(codes, labels=labels).to_json() == facts(codes).to_json(), "a label for each code changes nothing"
+    one = facts([code if code != 2 or i % 2 else 9 for i, code in enumerate(codes)], labels={**labels, 9: "Cold"})
+    assert (one.distinct, one.alpha) == (2, 0.6)
+    texts = facts(["x" if v == "cold" and i % 2 else v for i, v in enumerate(ONE_WORD)], labels={"x": "cold"})
+    assert (texts.distinct, texts.alpha) == (2, 0.6)
+
+
+def test_how_many_people_have_one_of_several_spellings_is_not_known() -> None:
+    people, plain = facts(SPELLED, unit=True), facts(ONE_WORD, unit=True)
+    assert (people.distinct, people.entropy, people.alpha, people.recursive) == (2, 1.0, 1.0, {2: None, 3: None})
+    assert (plain.alpha, plain.recursive[2]) == (0.6, 1.5)
