@@ -57,6 +57,18 @@ def test_limits_are_refused_and_kept() -> None:
             column_sets(c, **words)
     assert [s.columns for s in column_sets(c, up_to=2, alpha=0.25, k=2).identifying] == [("b",)], "exactly at the limit"
     assert [s.columns for s in column_sets(c, up_to=2, alpha=0.26, k=2).identifying] == [("a", "b")], "just above it"
+    assert [s.columns for s in column_sets(c, up_to=2, alpha=1.0, k=2).safe] == [("a",)], "two groups of two"
+    twice = ClassCounts((2, 2), columns=("a", "b"), codes=([0, 1], [0, 0]))
+    assert [s.columns for s in column_sets(twice, up_to=2, alpha=1.0, k=2).safe] == [("a", "b")], "the largest only"
+
+
+def test_so_many_columns_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    c = ClassCounts((1, 1, 2), columns=("a", "b"), codes=([0, 0, 1], [0, 1, 1]))
+    monkeypatch.setattr("shoal.measures.subsets.column_sets.MOST_COLUMNS", 2)
+    assert column_sets(c, up_to=1).counted
+    monkeypatch.setattr("shoal.measures.subsets.column_sets.MOST_COLUMNS", 1)
+    with pytest.raises(UsageError, match="2 columns have too many sets"):
+        column_sets(c, up_to=1)
 
 
 @pytest.mark.parametrize("classes", [2**15, 2**15 + 1])

@@ -36,6 +36,39 @@ def test_every_set_is_counted_exactly(several: bool) -> None:
     assert "d" not in worst
 
 
+def test_of_equally_bad_sets_the_smallest_is_the_worst() -> None:
+    found = column_sets.KnownColumns(9, {("a", "b"): 3, ("z",): 3, ("b", "c"): 3}, 9)
+    assert (found.worst(), found.worst(without=["z"])) == ((("z",), 3), (("a", "b"), 3))
+    assert found.worst(without=["a"]) == (("z",), 3)
+
+
+def test_the_budget_is_kept_to_the_last_record() -> None:
+    """Five columns have 20 sets of two and three; a set costs its records and a constant. Four are always put together."""
+    columns = {name: [i % (2 + j) for i in range(30)] for j, name in enumerate("abcde")}
+    exact = (30 + column_sets.A_SET) * 20
+    assert known_columns(columns, budget=exact).left_out == ()
+    for budget in (exact - 1, 0):
+        assert known_columns(columns, budget=budget).left_out == ("a",), "the one that tells least apart"
+
+
+def test_all_columns_together_may_find_more_than_any_three() -> None:
+    """Every combination of four answers once, and one twice: three columns find nobody."""
+    rows = [*range(16), 5]
+    seen = known_columns({name: [row >> j & 1 for row in rows] for j, name in enumerate("abcd")})
+    assert (seen.worst()[1], seen.all_columns) == (0, 15)
+
+
+def test_a_third_column_finds_the_last_person() -> None:
+    """Person 0 is found by a record of its own; person 1 only where z tells it from the other record of 0."""
+    seen = known_columns({"x": [0, 0, 1], "y": [0, 0, 1], "z": [0, 1, 0]}, np.array([0, 1, 0]))
+    assert (seen.found["x", "y"], seen.found["x", "y", "z"]) == (1, 2)
+
+
+def test_fixed_columns_are_counted_although_another_column_finds_as_many() -> None:
+    columns = {"a": [0] * 4, "b": [0, 1, 2, 3], "q1": [0, 0, 1, 1], "q2": [0, 1, 0, 1]}
+    assert ColumnSets(columns, fixed=("q1", "q2")).count().found["a", "q1", "q2"] == 4
+
+
 def test_too_many_sets_are_capped_and_named() -> None:
     draw = np.random.default_rng(7)
     columns = {f"c{i}": draw.integers(0, 2 + i, 100) for i in range(30)}

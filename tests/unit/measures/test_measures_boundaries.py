@@ -22,6 +22,7 @@ from shoal.measures.classes.risk import presence
 from shoal.measures.metrics import lookup
 from shoal.measures.observer import entropy
 from shoal.measures.result.figures import Figures
+from shoal.measures.subsets import column_sets as subsets
 from shoal.measures.subsets.suda import OVERLAP, suda
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.roles import MissingPolicy
@@ -232,6 +233,81 @@ def test_shares_of_the_suda_score_overlap_and_the_result_says_so() -> None:
     found = suda(c)
     assert sum(found.by_column.values()) == 2.0
     assert found.to_json()["remark"] == OVERLAP
+
+
+def four_columns() -> ClassCounts:
+    """Records 0, 1 and 3 are alone; two are alike, and three.
+
+    Minimal uniques by hand: record 0 {b, c}; record 1 {a, c} and {b, c}; record 3 {a} and {b, c}. Two records or more have none.
+    """
+    codes = ([0, 0, 0, 1, 2], [0, 0, 1, 1, 2], [0, 1, 0, 1, 0])
+    return ClassCounts((1, 1, 2, 1, 3), columns=("a", "b", "c"), codes=codes)
+
+
+def test_suda_scores_by_hand() -> None:
+    found = suda(four_columns())
+    assert found.score.tolist() == [1.0, 2.0, 0.0, 3.0, 0.0]  # a set of one column weighs 2!, of two 1!
+    assert found.by_size == {1: 1, 2: 4}
+    assert found.share[[0, 1, 3]] == pytest.approx(np.array([[0, 1, 1], [1 / 2, 1 / 2, 1], [2 / 3, 1 / 3, 1 / 3]]))
+    assert found.by_column == pytest.approx({"a": 3 / 6, "b": 3 / 6, "c": 4 / 6})
+    told = found.to_json()
+    assert (told["records_with_msu"], told["msus"], told["max_score"]) == (3, 5, 3.0)
+    assert suda(four_columns(), up_to=1).score.tolist() == [0.0, 0.0, 0.0, 2.0, 0.0]
+    scaled = suda(four_columns(), scores="scaled")
+    assert scaled.score.tolist() == pytest.approx([1 / 3, 2 / 3, 0.0, 4 / 3, 0.0])  # (2² − 1)/3 and (2 − 1)/3
+
+
+def test_dis_suda_scores_by_hand() -> None:
+    """Three alone and one pair: with a tenth of the people, a unique match is right once in 0.3 / (0.3 + 2 · 0.9) = 1/7."""
+    found = suda(four_columns(), sampling_fraction=0.1).dis
+    power = [s**1.25 for s in (1, 2, 3)]  # 1 + (8 − 3)/20
+    scale = sum(1 / p for p in power)
+    assert found == pytest.approx([*(1 / (1 + 3 * 6 / (p * scale)) for p in power[:2]), 0, 1 / (1 + 18 / (power[2] * scale)), 0])
+    assert suda(four_columns(), sampling_fraction=1.0).dis.tolist() == [1.0, 1.0, 0.0, 1.0, 0.0], "the table is the population"
+    nobody = suda(ClassCounts((2, 2), columns=("a",), codes=([0, 1],)))
+    assert (nobody.dis.tolist(), nobody.by_column) == ([0.0, 0.0], {"a": 0.0})
+
+
+def test_a_missing_value_may_be_part_of_a_minimal_unique_or_not() -> None:
+    c = ClassCounts((1, 1, 1), columns=("a", "b"), codes=([-1, 0, 0], [0, 0, 1]))
+    assert suda(c).score.tolist() == [1.0, 1.0, 1.0]
+    assert suda(c, missing="ignore").score.tolist() == [0.0, 1.0, 1.0]
+    both = ClassCounts((1, 1, 1), columns=("a", "b"), codes=([-1, -1, 0], [0, 1, 0]))
+    assert suda(both, missing="ignore").by_size == {1: 2}, "record 0 is alone only by its missing value"
+
+
+def test_limits_of_suda(monkeypatch: pytest.MonkeyPatch) -> None:
+    two = ClassCounts((1, 1), columns=("a", "b"), codes=([0, 1], [0, 1]))
+    for words in ({"up_to": 0}, {"sampling_fraction": 0.0}, {"sampling_fraction": 1.01}):
+        with pytest.raises(UsageError):
+            suda(two, **words)
+    wide = ClassCounts((1, 1), columns=[f"c{i}" for i in range(61)], codes=[[0, 1]] * 61)
+    with pytest.raises(UsageError, match="61 columns have 61 sets"):
+        suda(wide, up_to=1)
+    monkeypatch.setattr("shoal.measures.subsets.suda.MOST_SETS", 3)
+    assert suda(two).by_size == {1: 4}
+    monkeypatch.setattr("shoal.measures.subsets.suda.MOST_SETS", 2)
+    with pytest.raises(UsageError, match="2 columns have 3 sets"):
+        suda(two)
+
+
+def test_sets_of_columns_at_their_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [subsets.separation(ClassCounts(sizes)) for sizes in ((1,), (2,), (1, 1))] == [1.0, 0.0, 1.0]
+    two = ClassCounts((1, 1), columns=("a", "b"), codes=([0, 1], [0, 0]))
+    monkeypatch.setattr(subsets, "LARGEST_NUMBER", 3)
+    assert [s.columns for s in subsets.worst_subsets(subsets.all_subsets(two, up_to=2))] == [("a",), ("a", "b"), ("b",)]
+    monkeypatch.setattr(subsets, "LARGEST_NUMBER", 2)
+    with pytest.raises(UsageError, match="2 columns have 3 subsets"):
+        subsets.all_subsets(two, up_to=2)
+
+
+def test_what_a_column_adds() -> None:
+    c = ClassCounts((1, 1, 2), columns=("a", "b"), codes=([0, 0, 1], [0, 1, 1]))
+    found = subsets.column_contributions(c)
+    assert [(x.column, x.unique_alone, x.unique_without, x.adds) for x in found] == [("b", 1, 0, 2), ("a", 0, 1, 1)]
+    for members, adds in ((1, 0), (2, 0)):
+        (alone,) = subsets.column_contributions(ClassCounts((members,), columns=("a",), codes=([0],)))
+        assert alone.adds == adds, "one person is alone without any column"
 
 
 def test_individual_risk_at_the_edge_of_the_weights() -> None:

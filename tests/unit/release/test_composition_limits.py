@@ -58,11 +58,11 @@ def test_what_an_earlier_release_did_to_a_column() -> None:
 def reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
     """Read a release of these claims and this plan, as if it had been verified."""
 
-    def read(release: Any, now: Any, *, whole: bool = False, rare: str | None = None) -> Any:
+    def read(release: Any, now: Any, *, whole: Any = None, rare: str | None = None, require: Any = lambda: None) -> Any:
         seen: list[Any] = []
         monkeypatch.setattr(comp, "read_certificate", lambda _: release.claims)
-        monkeypatch.setattr(comp, "verify", lambda place, table: seen.append(table) or Some(require=lambda: None))
-        monkeypatch.setattr(comp, "whole_plan", lambda *_: release.plan if whole else None)
+        monkeypatch.setattr(comp, "verify", lambda place, table: seen.append(table) or Some(require=require))
+        monkeypatch.setattr(comp, "whole_plan", lambda *_: whole)
         monkeypatch.setattr(comp, "read_plan", lambda _: release.plan)
         monkeypatch.setattr(comp, "unknown_column", lambda *_: rare)
         return comp.read(tmp_path, now), seen
@@ -71,10 +71,11 @@ def reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
 
 
 def test_a_release_that_can_be_compared(reads: Any, tmp_path: Any) -> None:
-    for whole in (True, False):
-        found, seen = reads(earlier(Keep("age")), prepared(), whole=whole)
-        assert (found.data, seen) == (tmp_path / "data.csv", [None])
-    assert reads(earlier(Keep("age")), prepared(), whole=True, rare="age")[0], "the private file names the rare values"
+    release, whole = earlier(Keep("age")), Plan((Keep("age"),), Suppression(7, ("age",)))
+    for kept, plan in ((whole, whole), (None, release.plan)):
+        found, seen = reads(release, prepared(), whole=kept)
+        assert (found.data, seen, found.plan is plan) == (tmp_path / "data.csv", [None], True)
+    assert reads(earlier(Keep("age")), prepared(), whole=whole, rare="age")[0], "the private file names the rare values"
     table = object()
     now = prepared(table=Some(in_database=True, neighbour=lambda name: table if name == "trips" else None))
     found, seen = reads(earlier(Keep("age"), file=None, table="trips"), now)
@@ -95,6 +96,14 @@ def test_releases_that_cannot_be_compared_are_refused(reads: Any, change: Any, n
     with pytest.raises(VerificationError, match=reason) as caught:
         reads(earlier(Keep("age"), **change), prepared(**now))
     assert "Nothing was released" in str(caught.value)
+
+
+def test_a_release_that_does_not_verify_is_refused(reads: Any) -> None:
+    def require() -> None:
+        raise VerificationError("a file was changed")
+
+    with pytest.raises(VerificationError, match="a file was changed"):
+        reads(earlier(Keep("age")), prepared(), require=require)
 
 
 def test_a_release_without_its_rare_values_or_recoded_locally_is_refused(reads: Any) -> None:
@@ -214,6 +223,20 @@ def test_an_earlier_release_by_class(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows == {(young, 1, 2), (young, -1, 1), (none, 2, 1), (nobody, 0, 1)}
 
 
+def test_who_is_in_no_class_of_an_earlier_file_may_be_among_its_blanked_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = prepared(
+        base=Some(
+            columns=("age",), n_classes=2, column=lambda c: 0, codes=[np.array([0, 1])], categories=[pa.array(["20", "30"])]
+        )
+    )
+    monkeypatch.setattr(comp, "read_texts", lambda *_: {"age": pa.array(["20", SUPPRESSED, SUPPRESSED])})
+    monkeypatch.setattr(comp, "_as_shown", lambda _, values, n: values)
+    release = earlier(Keep("age"))
+    assert (comp._classes_shown(now, release, []).classes >= 0).tolist() == [True, False]
+    release.claims.utility.scope = "cells"
+    assert (comp._classes_shown(now, release, []).classes >= 0).tolist() == [True, True]
+
+
 def test_blanked_records_of_an_earlier_release_are_a_class() -> None:
     release = earlier(quasi=("age", "zip"), columns=("age", "zip", "ill"))
     file = {"age": pa.array([SUPPRESSED, "20", SUPPRESSED]), "zip": pa.array([SUPPRESSED, SUPPRESSED, SUPPRESSED])}
@@ -237,6 +260,11 @@ def test_values_in_the_words_of_the_earlier_release() -> None:
     }
     assert comp._as_shown(earlier(*steps), {}, 0) == {}
     assert comp._as_shown(earlier(*steps), {"age": pa.array([], pa.string())}, 0)["age"].to_pylist() == []
+    suppressing = MapValues("age", keys=("20", "30"), targets=(0, 0), labels=("young",), on_gap="suppress")
+    gone = comp._as_shown(earlier(suppressing), {"age": pa.array(["30", "99"])}, 2)
+    assert gone["age"].to_pylist() == ["young", SUPPRESSED]
+    many = [f"v{i}" for i in range(40)]
+    assert comp._as_shown(earlier(Keep("age")), {"age": pa.array(many)}, 40)["age"].to_pylist() == many, "in the order given"
     dropped = comp._as_shown(earlier(Drop("age")), {"age": pa.array(["30"])}, 1)
     assert dropped["age"].to_pylist() == ["30"]
 
