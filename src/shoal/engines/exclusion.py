@@ -140,7 +140,7 @@ class _Filtered:
     def rows(self) -> int:
         return self._reader.rows()
 
-    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+    def chunks(self, names: Sequence[str]) -> Iterator[list[pa.Array]]:
         wanted = [*names, *([] if self._by in names else [self._by])]
         at = wanted.index(self._by)
         for chunk in self._reader.chunks(wanted):

@@ -94,7 +94,7 @@ class PreviewTable(Table):
     distinct = _note_statements("distinct")
     first_rows = _note_statements("first_rows")
 
-    def scan(self, columns: Sequence[str] | None = None, *, batch_size: int = BATCH_ROWS) -> Iterator[Any]:
+    def scan(self, columns: Sequence[str] | None = None, *, batch_size: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         list(super().scan(columns, batch_size=batch_size))
         return self._stand_in().scan(columns, batch_size=batch_size)
 
@@ -161,7 +161,7 @@ class Recorder:
         def created(name: str, query: exp.Expr) -> None:
             self._note(engine.render(exp.Create(this=exp.table_(name, quoted=True), kind="TABLE", expression=query)), "nothing")
 
-        def loaded(name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
+        def loaded(name: str, batches: Iterator[pa.RecordBatch], columns: Sequence[Column]) -> None:
             next(batches)
             self._note(f"CREATE TABLE {engine.render(exp.table_(name, quoted=True))} …, filled row by row", "nothing")
 

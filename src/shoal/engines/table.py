@@ -43,6 +43,7 @@ from shoal.engines.files.layout import aside_in_words
 from shoal.engines.files.readers import ArrowReader, ParquetReader, in_one_type
 from shoal.engines.files.sqlite import SCHEME
 from shoal.errors import EngineError, RoleError, UsageError
+from shoal.kernels.arrow import ArrowValues
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import Progress
 from shoal.model.plan import Plan, Step
@@ -393,7 +394,7 @@ class Table:
         counts = count(self._engine, self._relation, [CountRequest((column,), memory=self.memory)])[0]
         return len(counts.categories[0])
 
-    def scan(self, columns: Sequence[str] | None = None, *, batch_size: int = BATCH_ROWS) -> Iterator[Any]:
+    def scan(self, columns: Sequence[str] | None = None, *, batch_size: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """The rows as pyarrow RecordBatches, in the one type of each kind (NaN missing), never all at once."""
         names = self._schema.names if columns is None else tuple(self._schema.require(c) for c in columns)
         reader, wanted = self._relation.reader, [self._relation.column(n) for n in names]
@@ -403,7 +404,7 @@ class Table:
             return (in_one_type(chunk, wanted) for chunk in reader.chunks(names, batch_size))
         return self._engine.scan(self._relation, names, batch_size)
 
-    def whole(self) -> Any:
+    def whole(self) -> pa.Table:
         """All rows as one pyarrow Table in the one type of each kind; texts of a short Parquet file may be dictionaries."""
         names, reader = self._schema.names, self._relation.reader
         chunks = list(reader.chunks(names)) if self._read_by_arrow(names) else []
@@ -482,8 +483,8 @@ class Table:
         plan: Plan,
         out: str | Path,
         *,
-        kept: Any = None,
-        class_map: Any = None,
+        kept: pa.Table | None = None,
+        class_map: pa.Table | None = None,
         format: str | None = None,
         raw: bool = False,
         progress: Progress | None = None,
@@ -545,7 +546,7 @@ class Table:
         self.close()
 
 
-def _missing_last(values: Any, codes: Any, sizes: Any) -> tuple[Any, Any]:
+def _missing_last(values: ArrowValues, codes: Any, sizes: Any) -> tuple[Any, Any]:
     if len(sizes) and codes[0] == -1:
         return pa.concat_arrays([values, pa.nulls(1, values.type)]), np.append(sizes[1:], sizes[0])
     return values, sizes

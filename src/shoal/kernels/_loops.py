@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.kernels.arrow import ArrowValues
 from shoal.kernels.jit import lean_njit, njit
 
 RADIX_BITS = 11
@@ -206,7 +207,7 @@ def order_of(key: Any, bits: int) -> Any:
 
 
 @njit
-def mix_in(hashes: Any, values: Any) -> None:
+def mix_in(hashes: Any, values: ArrowValues) -> None:
     """``h = scramble(h · odd + value)`` for every row, in place."""
     for i in range(len(hashes)):
         hashes[i] = scramble(hashes[i] * ODD + values[i])

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ArrowValues: TypeAlias = "pa.Array | pa.ChunkedArray"
+"""The values of a column, whole or in chunks."""
 
 MANY = 1 << 17
 """From this many texts on pyarrow's own way is quicker, pandas and all."""
@@ -21,7 +27,7 @@ _DTYPES = {**{name: name for name in _SAME}, "double": "float64", "float": "floa
 _ALIASES = {np.dtype(dtype): alias for alias, dtype in _DTYPES.items() if alias in (*_SAME, "double", "float")}
 
 
-def to_numpy(values: Any) -> npt.NDArray[Any]:
+def to_numpy(values: ArrowValues) -> npt.NDArray[Any]:
     """The numbers (days of dates) of a pyarrow array, read-only; what stands in the place of a missing one means nothing.
 
     >>> import pyarrow as pa
@@ -35,7 +41,7 @@ def to_numpy(values: Any) -> npt.NDArray[Any]:
     return np.frombuffer(buffer, kind, count=values.offset + len(values))[values.offset :]
 
 
-def is_missing(values: Any) -> npt.NDArray[np.bool_]:
+def is_missing(values: ArrowValues) -> npt.NDArray[np.bool_]:
     """For each value of a pyarrow array, whether it is missing.
 
     >>> import pyarrow as pa
@@ -49,7 +55,7 @@ def is_missing(values: Any) -> npt.NDArray[np.bool_]:
     return np.asarray(flags[values.offset :] == 0)
 
 
-def positions(indices: Any) -> npt.NDArray[Any]:
+def positions(indices: ArrowValues) -> npt.NDArray[Any]:
     """Positions in a dictionary; −1 for missing.
 
     >>> import pyarrow as pa
@@ -61,7 +67,7 @@ def positions(indices: Any) -> npt.NDArray[Any]:
     return np.where(is_missing(indices), places.dtype.type(-1), places) if indices.null_count else places
 
 
-def from_numpy(numbers: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None = None) -> Any:
+def from_numpy(numbers: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """Whole numbers or doubles as a pyarrow array.
 
     >>> import numpy as np
@@ -75,7 +81,7 @@ def from_numpy(numbers: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None 
     return pa.Array.from_buffers(pa.type_for_alias(_ALIASES[numbers.dtype]), len(numbers), [bits, data])
 
 
-def without_nan(values: Any) -> Any:
+def without_nan(values: ArrowValues) -> ArrowValues:
     """Doubles (or floats) of a pyarrow array, missing if they are not a number.
 
     >>> import pyarrow as pa
@@ -88,7 +94,7 @@ def without_nan(values: Any) -> Any:
     return pc.if_else(pc.is_nan(values), pa.nulls(1, values.type)[0], values)
 
 
-def from_texts(texts: Sequence[str | None]) -> Any:
+def from_texts(texts: Sequence[str | None]) -> pa.Array:
     """Texts as a pyarrow array; None is missing.
 
     >>> from_texts(["a", None, "é", ""]).to_pylist()
@@ -109,7 +115,7 @@ def from_texts(texts: Sequence[str | None]) -> Any:
     return pa.Array.from_buffers(pa.string(), len(parts), [bits, offsets, pa.py_buffer(b"".join(parts))])
 
 
-def as_doubles(values: Any) -> Any:
+def as_doubles(values: ArrowValues) -> ArrowValues:
     """Numbers of any type as the nearest doubles; Arrow's own cast of decimals may miss by one.
 
     >>> import decimal, pyarrow as pa
@@ -123,7 +129,7 @@ def as_doubles(values: Any) -> Any:
     return values.cast(pa.float64(), safe=False)  # whole numbers beyond 2⁵³ too
 
 
-def wall_clock(values: Any) -> Any:
+def wall_clock(values: ArrowValues) -> ArrowValues:
     """Moments with a zone as the clock there showed them, without it; others as they are.
 
     >>> import pyarrow as pa
@@ -136,7 +142,7 @@ def wall_clock(values: Any) -> Any:
     return values if values.type.tz is None else pc.local_timestamp(values)
 
 
-def spelled(values: Any) -> Any:
+def spelled(values: ArrowValues) -> ArrowValues:
     """Moments as text in their own precision: a fraction of 6 or 9 digits where there is one, a zone as distance from UTC.
 
     >>> import pyarrow as pa
@@ -157,7 +163,7 @@ def spelled(values: Any) -> Any:
     return clock if values.type.tz is None else pc.binary_join_element_wise(clock, _distance(values), "")
 
 
-def _distance(values: Any) -> Any:
+def _distance(values: ArrowValues) -> ArrowValues:
     """``+02:00``: how far the zone is from UTC at each moment."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -170,7 +176,7 @@ def _distance(values: Any) -> Any:
     return pc.binary_join_element_wise(pc.if_else(pc.less(minutes, 0), "-", "+"), digits[0], ":", digits[1], "")
 
 
-def seconds(values: Any) -> Any:
+def seconds(values: ArrowValues) -> ArrowValues:
     """Durations as numbers of seconds.
 
     >>> import pyarrow as pa
@@ -185,7 +191,7 @@ def seconds(values: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=256)
-def kind_of(arrow_type: Any) -> str:
+def kind_of(arrow_type: pa.DataType) -> str:
     """The kind of an Arrow type.
 
     >>> import pyarrow as pa

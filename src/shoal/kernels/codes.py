@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from shoal.kernels.arrow import ArrowValues
 from shoal.model.roles import NUMBERS, Column
 
 
-def is_code(values: Any, declared: Sequence[object]) -> Any:
+def is_code(values: ArrowValues, declared: Sequence[object]) -> ArrowValues:
     """For each value of a pyarrow array whether it is declared missing; false where it is missing anyway.
 
     A declaration is a value, or a pair: a range with both ends. Numbers are compared with numbers, texts with texts.

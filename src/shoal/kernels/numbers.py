@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError
-from shoal.kernels.arrow import as_doubles, to_numpy
+from shoal.kernels.arrow import ArrowValues, as_doubles, to_numpy
 
 
 def numbers_of(column: str, texts: Any) -> npt.NDArray[np.float64]:
@@ -40,7 +40,7 @@ def numbers_of(column: str, texts: Any) -> npt.NDArray[np.float64]:
     return out
 
 
-def _typed_numbers(values: Any) -> npt.NDArray[np.float64] | None:
+def _typed_numbers(values: ArrowValues) -> npt.NDArray[np.float64] | None:
     """A numeric pyarrow array without missing or infinite values as floats; None for anything else."""
     if not hasattr(values, "null_count"):
         return None

@@ -8,13 +8,12 @@ hash with a chance of about n²/2⁶⁵.)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels._loops import ODD, hash_texts, mix_in, order_of
-from shoal.kernels.arrow import as_doubles, from_texts, is_missing, positions, to_numpy
+from shoal.kernels.arrow import ArrowValues, as_doubles, from_texts, is_missing, positions, to_numpy
 from shoal.kernels.jit import lean_njit, up_to
 from shoal.kernels.text import canonical_text
 
@@ -28,7 +27,7 @@ HashArray = npt.NDArray[np.uint64]
 _MISSING = np.uint64(0x5851F42D4C957F2D)
 
 
-def text_hashes(values: Any) -> HashArray:
+def text_hashes(values: ArrowValues) -> HashArray:
     """A 64-bit hash of the canonical text of each value of a pyarrow array; a missing value has one of its own.
 
     >>> import pyarrow as pa
@@ -54,7 +53,7 @@ def text_hashes(values: Any) -> HashArray:
     return out
 
 
-def value_hashes(values: Any) -> HashArray:
+def value_hashes(values: ArrowValues) -> HashArray:
     """64 bits of each value of a pyarrow array, the same on every engine: 7, 7.0 and a decimal 7.00 agree, and so do 1 and true.
 
     Numbers and moments are taken as they are in memory, everything else by its canonical text.
@@ -89,11 +88,11 @@ def value_hashes(values: Any) -> HashArray:
     return _with_missing(to_numpy(values).view(np.uint64), values)
 
 
-def _with_missing(hashes: HashArray, values: Any) -> HashArray:
+def _with_missing(hashes: HashArray, values: ArrowValues) -> HashArray:
     return np.where(is_missing(values), _MISSING, hashes) if values.null_count else hashes
 
 
-def _number_hashes(values: Any) -> HashArray:
+def _number_hashes(values: ArrowValues) -> HashArray:
     """Of doubles: whole ones as whole numbers, the others by their bits; NaN is missing."""
     x = to_numpy(values) + 0.0
     with np.errstate(invalid="ignore"):
@@ -104,7 +103,7 @@ def _number_hashes(values: Any) -> HashArray:
     return _with_missing(out, values)
 
 
-def _decimal_hashes(values: Any) -> HashArray:
+def _decimal_hashes(values: ArrowValues) -> HashArray:
     """Of decimals: those of at most fifteen digits as the double nearest to them, the others by their text."""
     import pyarrow as pa
 
@@ -119,7 +118,7 @@ def _decimal_hashes(values: Any) -> HashArray:
 _PER_MICROSECOND = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
-def _moment_hashes(values: Any, unit: str) -> HashArray:
+def _moment_hashes(values: ArrowValues, unit: str) -> HashArray:
     """Of moments: their microseconds; nanoseconds beyond them count where there are any."""
     x = to_numpy(values)
     if unit != "ns":
@@ -133,7 +132,7 @@ def _moment_hashes(values: Any, unit: str) -> HashArray:
     return _with_missing(out, values)
 
 
-def row_hashes(columns: Sequence[Any], rows: int, seed: int) -> HashArray:
+def row_hashes(columns: Sequence[ArrowValues], rows: int, seed: int) -> HashArray:
     """A keyed hash of each row over its columns (pyarrow arrays): the same on every engine."""
     hashes = start_hashes(rows, seed)
     for values in columns:
@@ -141,7 +140,7 @@ def row_hashes(columns: Sequence[Any], rows: int, seed: int) -> HashArray:
     return hashes
 
 
-def row_numbers(columns: Sequence[Any], rows: int) -> HashArray:
+def row_numbers(columns: Sequence[ArrowValues], rows: int) -> HashArray:
     """Two words per row (n × 2) that no other row has: the hash of its content, and how many equal rows come before it.
 
     The same rows in another order have the same numbers: equal rows may exchange theirs.

@@ -14,16 +14,19 @@ import json
 import re
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
 
 from shoal.errors import UnreadableError, refuse
-from shoal.kernels.arrow import as_doubles, from_texts, seconds, to_numpy, without_nan
+from shoal.kernels.arrow import ArrowValues, as_doubles, from_texts, seconds, to_numpy, without_nan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-def canonical_text(values: Any) -> Any:
+def canonical_text(values: ArrowValues) -> ArrowValues:
     """The canonical text of each value of a pyarrow array; missing stays missing.
 
     Parameters
@@ -73,7 +76,7 @@ def canonical_text(values: Any) -> Any:
     return values.cast(pa.string())
 
 
-def same_cells(before: Any, after: Any) -> Any:
+def same_cells(before: ArrowValues, after: ArrowValues) -> ArrowValues:
     """For each cell whether it is unchanged: as numbers where both columns hold numbers, else as canonical text.
 
     >>> import pyarrow as pa
@@ -92,13 +95,13 @@ def same_cells(before: Any, after: Any) -> Any:
     return pc.or_(pc.fill_null(pc.equal(old, new), False), pc.and_(old.is_null(), new.is_null()))
 
 
-def _is_number(kind: Any) -> bool:
+def _is_number(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _nested_text(values: Any) -> Any:
+def _nested_text(values: ArrowValues) -> ArrowValues:
     """Lists, structures and maps as JSON without blanks."""
     import pyarrow as pa
 
@@ -108,7 +111,7 @@ def _nested_text(values: Any) -> Any:
     return pa.array(spelled, pa.string())
 
 
-def _is_binary(kind: Any) -> bool:
+def _is_binary(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     test = pa.types
@@ -117,7 +120,7 @@ def _is_binary(kind: Any) -> bool:
     )
 
 
-def _float_text(values: Any) -> Any:
+def _float_text(values: ArrowValues) -> ArrowValues:
     """Python's shortest spelling that reads back as the same number; each distinct number is spelled once."""
     import pyarrow as pa
 
@@ -125,13 +128,13 @@ def _float_text(values: Any) -> Any:
     return from_texts(_spell(encoded.dictionary)).take(encoded.indices)
 
 
-def _spell(doubles: Any) -> list[str | None]:
+def _spell(doubles: ArrowValues) -> list[str | None]:
     if doubles.null_count == 0 and not np.isnan(held := to_numpy(doubles) + 0.0).any():
         return list(map(repr, held.tolist()))
     return [None if x is None or x != x else repr(x + 0.0) for x in doubles.to_pylist()]
 
 
-def distinct_texts(values: Any) -> list[str]:
+def distinct_texts(values: ArrowValues) -> list[str]:
     """The canonical texts of a pyarrow array of distinct values, none of them missing, as a list.
 
     >>> import pyarrow as pa
@@ -146,7 +149,7 @@ def distinct_texts(values: Any) -> list[str]:
     return texts
 
 
-def _decimal_text(values: Any) -> Any:
+def _decimal_text(values: ArrowValues) -> ArrowValues:
     """Plain digits: Arrow writes small numbers of many decimal places as 1E-7, databases do not.
 
     >>> import decimal, pyarrow as pa
@@ -159,7 +162,7 @@ def _decimal_text(values: Any) -> Any:
     return from_texts(spelled).take(encoded.indices)
 
 
-def _timestamp_text(values: Any) -> Any:
+def _timestamp_text(values: ArrowValues) -> ArrowValues:
     import pyarrow as pa
 
     if values.type.tz is not None:
@@ -169,7 +172,7 @@ def _timestamp_text(values: Any) -> Any:
     return _trim_fraction(micro.cast(pa.string()))
 
 
-def _trim_fraction(text: Any) -> Any:
+def _trim_fraction(text: ArrowValues) -> ArrowValues:
     """Drop a fraction of a second that is zero."""
     import pyarrow.compute as pc
 

@@ -29,7 +29,7 @@ class Applied:
     changed: dict[str, float]
 
 
-def apply(step: Step, table: Any, *, seed: int = 0, batch_size: int = 65_536, rows: Any = None) -> Applied:
+def apply(step: Step, table: pa.Table, *, seed: int = 0, batch_size: int = 65_536, rows: Any = None) -> Applied:
     """``table`` (pyarrow) after ``step``; where it draws and no seed is stated, from a secret one that is forgotten.
 
     ``rows`` are the numbers that random steps draw by (:func:`shoal.kernels.order.row_numbers`): those of this table, unless it
@@ -56,7 +56,7 @@ def apply(step: Step, table: Any, *, seed: int = 0, batch_size: int = 65_536, ro
     return Applied(out, {name: _share_changed(table, out, name) for name in step.columns})
 
 
-def _stream(step: StreamStep, table: Any, seed: int, batch_size: int, rows: Any) -> Any:
+def _stream(step: StreamStep, table: pa.Table, seed: int, batch_size: int, rows: Any) -> pa.Table:
     look = step.look()
     if look is not None:
         look.add(table)
@@ -67,21 +67,21 @@ def _stream(step: StreamStep, table: Any, seed: int, batch_size: int, rows: Any)
     return pa.concat_tables(parts, promote_options="permissive")
 
 
-def _chosen(step: RowStep, table: Any, seed: int, batch_size: int, rows: Any) -> Any:
+def _chosen(step: RowStep, table: pa.Table, seed: int, batch_size: int, rows: Any) -> pa.Table:
     stays, rows = step.start(seed), _numbers(step, table, rows)
     starts = range(0, table.num_rows, batch_size)
     parts = [stays(table.slice(start, batch_size), rows[start : start + batch_size]) for start in starts]
     return table.filter(pa.array(np.concatenate([np.zeros(0, dtype=np.bool_), *parts])))
 
 
-def _numbers(step: StreamStep | RowStep, table: Any, rows: Any) -> Any:
+def _numbers(step: StreamStep | RowStep, table: pa.Table, rows: Any) -> Any:
     """The number of each row, for steps that draw by it."""
     if rows is not None:
         return rows
     return row_numbers(table.columns, table.num_rows) if step.by_row else np.zeros((table.num_rows, 2), np.uint64)
 
 
-def _expression(step: Step, table: Any) -> Any:
+def _expression(step: Step, table: pa.Table) -> pa.Table:
     if isinstance(step, Drop):
         return table.drop_columns([step.column])
     if not isinstance(step, ExpressionStep):
@@ -97,14 +97,14 @@ def _expression(step: Step, table: Any) -> Any:
     return with_column(table, step.column, _labels(step, table))
 
 
-def _labels(step: ExpressionStep, table: Any) -> Any:
+def _labels(step: ExpressionStep, table: pa.Table) -> pa.Table:
     """The step on each distinct text."""
     encoded = canonical_text(table.column(step.column)).dictionary_encode()
     out = pa.array(step.texts(encoded.dictionary.to_pylist()).texts(), pa.string()).take(encoded.indices)
     return out if step.missing is None else out.fill_null(step.missing)
 
 
-def _share_changed(before: Any, after: Any, name: str) -> float:
+def _share_changed(before: pa.Table, after: pa.Table, name: str) -> float:
     if name not in after.column_names:
         return 1.0
     same = same_cells(before.column(name), after.column(name))

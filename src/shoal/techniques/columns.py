@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 
-def numbers(table: Any, column: str) -> tuple[FloatArray, BoolArray]:
+def numbers(table: pa.Table, column: str) -> tuple[FloatArray, BoolArray]:
     """Values as floats (0 where missing) and where they are present. NaN is missing; text must spell numbers."""
     array = table.column(column)
     if pa.types.is_dictionary(array.type):
@@ -51,7 +51,7 @@ def distinct_numbers(column: str, values: Any) -> FloatArray:
     return numbers_of(column, values if typed else texts_of(column, values))
 
 
-def with_numbers(table: Any, column: str, values: FloatArray, present: BoolArray, *, whole: bool = False) -> Any:
+def with_numbers(table: pa.Table, column: str, values: FloatArray, present: BoolArray, *, whole: bool = False) -> pa.Table:
     """The table with a column replaced by numbers; missing where not present. Infinite results are refused."""
     lost = int(((~np.isfinite(values) | (whole & (np.abs(values) >= 2.0**63))) & present).sum())
     if lost:
@@ -66,7 +66,7 @@ def with_numbers(table: Any, column: str, values: FloatArray, present: BoolArray
     return with_column(table, column, array)
 
 
-def with_column(table: Any, column: str, array: Any) -> Any:
+def with_column(table: pa.Table, column: str, array: pa.Array) -> pa.Table:
     """The table with one column replaced."""
     return table.set_column(table.schema.get_field_index(column), column, array)
 

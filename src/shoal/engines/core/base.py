@@ -22,6 +22,7 @@ from shoal.engines.core.kinds import normalize
 from shoal.engines.core.memory import give_back
 from shoal.engines.core.stored_types import RAW
 from shoal.errors import EngineError, InternalError, ShoalError, UsageError
+from shoal.kernels.arrow import ArrowValues
 from shoal.model.roles import Column
 from shoal.steps.sql import aliased, cast, column, count_all, exp, named, select, string, when
 
@@ -96,7 +97,7 @@ class Engine(ABC):
         """The table of that name (``schema.table`` allowed), with its columns. Reads nothing but the schema."""
 
     @abstractmethod
-    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """Run a query; its result as pyarrow RecordBatches, never as Python objects where the driver allows it.
 
         At least one batch (perhaps empty) is given, so that the schema is known. Driver errors become
@@ -108,7 +109,7 @@ class Engine(ABC):
         """A new table from a query: whole or not at all; refuses a name that is taken."""
 
     @abstractmethod
-    def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
+    def load_table(self, name: str, batches: Iterator[pa.RecordBatch], columns: Sequence[Column]) -> None:
         """A new table from Arrow batches: whole or not at all; refuses a name that is taken."""
 
     def unmake(self) -> None:
@@ -148,7 +149,7 @@ class Engine(ABC):
 
     # -- portable defaults ------------------------------------------------------------------------------------------
 
-    def fetch(self, query: exp.Expr) -> Any:
+    def fetch(self, query: exp.Expr) -> pa.Table:
         """The result of a query as one pyarrow Table."""
         return pa.Table.from_batches(list(self.stream(query)))
 
@@ -205,7 +206,7 @@ class Engine(ABC):
         summed = exp.Paren(this=exp.Add(this=cast(value, "DOUBLE"), expression=exp.Literal.number("0.0")))
         return when(exp.IsNan(this=cast(value, "DOUBLE")), exp.Null(), summed)
 
-    def decode(self, values: Any, column: Column) -> Any:
+    def decode(self, values: ArrowValues, column: Column) -> ArrowValues:
         """A key column of a result as an Arrow array in the type of its kind (:func:`shoal.engines.core.kinds.normalize`)."""
         return normalize(values, column.kind)
 
@@ -260,14 +261,14 @@ class Engine(ABC):
         """An aggregate of distinct values that is equal for equal sets only, in any order."""
         return exp.ArrayAgg(this=exp.Order(this=value, expressions=[exp.Ordered(this=value.copy(), nulls_first=True)]))
 
-    def mapping(self, data: Any) -> AbstractContextManager[exp.Expr]:
+    def mapping(self, data: pa.Table) -> AbstractContextManager[exp.Expr]:
         """A pyarrow Table of text and integer columns as something to join: here inline rows; engines may do better.
 
         Gives an expression for FROM/JOIN **without alias**; its columns have the names of ``data``.
         """
         return inline(data)
 
-    def lasting(self, data: Any) -> exp.Expr:
+    def lasting(self, data: pa.Table) -> exp.Expr:
         """A :meth:`mapping` that stays until :meth:`let_go`."""
         return self.stays(self.mapping(data))
 
@@ -307,7 +308,9 @@ class Engine(ABC):
         query = exp.select(named(count_all(), "n")).from_(aliased(relation.sql, "t"))
         return int(self.fetch(query)["n"][0].as_py())
 
-    def scan(self, relation: Relation, names: Sequence[str], batch_rows: int, most: int | None = None) -> Iterator[Any]:
+    def scan(
+        self, relation: Relation, names: Sequence[str], batch_rows: int, most: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Rows of some columns as RecordBatches in the one type of each kind; at most ``most`` of them, if given."""
         terms = [named(column(n, "t"), f"c{i}") for i, n in enumerate(names)]
         query = select(terms, aliased(relation.sql, "t"))
@@ -325,7 +328,7 @@ def refused_loss(name: str, what: str) -> EngineError:
 
 
 @contextmanager
-def inline(data: Any) -> Iterator[exp.Expr]:
+def inline(data: pa.Table) -> Iterator[exp.Expr]:
     """SELECT … UNION ALL SELECT …: plain SQL that needs no right to create anything."""
     rows = data.to_pylist()
     names = data.column_names

@@ -8,35 +8,33 @@ text: JSON where they are nested, else as the engine spells them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from shoal.errors import DataError, InternalError
-from shoal.kernels.arrow import from_numpy, is_missing, kind_of, to_numpy
+from shoal.kernels.arrow import ArrowValues, from_numpy, is_missing, kind_of, to_numpy
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
 
 MOST_DIGITS = 38
 
 
-def no_rows(schema: Any) -> Any:
+def no_rows(schema: pa.Schema) -> pa.RecordBatch:
     """An empty batch, so that the schema is known."""
     return pa.RecordBatch.from_pylist([], schema=schema)
 
 
-def columns_of(schema: Any) -> tuple[Column, ...]:
+def columns_of(schema: pa.Schema) -> tuple[Column, ...]:
     """The columns of an Arrow schema."""
     return tuple(Column(f.name, kind_of(f.type), f.nullable) for f in schema)
 
 
-def is_nested(arrow_type: Any) -> bool:
+def is_nested(arrow_type: pa.DataType) -> bool:
     """Whether a value holds others: lists, structures, maps."""
     return bool(pa.types.is_nested(arrow_type)) and not pa.types.is_run_end_encoded(arrow_type)
 
 
-def check_digits(schema: Any, source: str) -> None:
+def check_digits(schema: pa.Schema, source: str) -> None:
     """Refuse decimals that would be rounded: different values would fall together."""
     for field in schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
@@ -48,7 +46,7 @@ def check_digits(schema: Any, source: str) -> None:
             )
 
 
-def normalize(values: Any, kind: str) -> Any:
+def normalize(values: ArrowValues, kind: str) -> ArrowValues:
     """An Arrow array in the one type of its kind; NaN becomes missing and −0.0 becomes 0.0.
 
     >>> import pyarrow as pa
@@ -82,7 +80,7 @@ def normalize(values: Any, kind: str) -> Any:
 _TYPES = {"text": pa.string(), "boolean": pa.bool_(), "date": pa.date32(), "time": pa.time64("us"), "binary": pa.binary()}
 
 
-def _whole(values: Any) -> Any:
+def _whole(values: ArrowValues) -> ArrowValues:
     """int64; decimals of scale 0 where a number does not fit."""
     if values.type == pa.int64():
         return values
@@ -94,7 +92,7 @@ def _whole(values: Any) -> Any:
         return values.cast(pa.decimal128(38, 0))
 
 
-def _utc(values: Any) -> Any:
+def _utc(values: ArrowValues) -> ArrowValues:
     if values.type.tz is not None:
         unit = values.type.unit
         values = values.cast(pa.timestamp(unit, tz="UTC")).view(pa.int64()).view(pa.timestamp(unit))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.core.kinds import is_nested, normalize
-from shoal.kernels.arrow import kind_of, to_numpy
+from shoal.kernels.arrow import ArrowValues, kind_of, to_numpy
 from shoal.model.roles import Column
 
 RAW = "\x00raw"
@@ -20,25 +20,25 @@ WHOLE = "\x01whole"
 """Behind the name of a column of nanoseconds, in a frame for DuckDB: its whole numbers. (Names are cut at a zero byte.)"""
 
 
-def with_stored(columns: Sequence[Column], schema: Any) -> tuple[Column, ...]:
+def with_stored(columns: Sequence[Column], schema: pa.Schema) -> tuple[Column, ...]:
     """The columns with the types of an Arrow schema; a dictionary's is that of its values."""
     kinds = [_plain(f.type) for f in schema]
     return tuple(c if c.stored is kind else replace(c, stored=kind) for c, kind in zip(columns, kinds, strict=True))
 
 
-def _plain(kind: Any) -> Any:
+def _plain(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     known = kind_of(kind) not in ("text", "other") or is_nested(kind) or pa.types.is_duration(kind)
     return kind if known else None
 
 
-def fine_durations(kind: Any) -> bool:
+def fine_durations(kind: pa.DataType) -> bool:
     """Whether a type is that of durations in nanoseconds: DuckDB's intervals have microseconds."""
     return isinstance(kind, pa.DataType) and pa.types.is_duration(kind) and kind.unit == "ns"
 
 
-def whole_durations(table: Any) -> Any:
+def whole_durations(table: pa.Table) -> pa.Table:
     """The table with durations of nanoseconds as whole numbers, which :func:`restored` makes durations again."""
     for i, field in enumerate(table.schema):
         if fine_durations(field.type):
@@ -46,12 +46,12 @@ def whole_durations(table: Any) -> Any:
     return table
 
 
-def in_kind(values: Any, column: Column) -> Any:
+def in_kind(values: ArrowValues, column: Column) -> ArrowValues:
     """Values as they were read, or in the one type of their kind where no own type is known."""
     return values if column.stored is not None else normalize(values, column.kind)
 
 
-def restored(values: Any, column: Column) -> Any:
+def restored(values: ArrowValues, column: Column) -> ArrowValues:
     """Values in the type that the source keeps them in; in that of their kind where it would change one of them."""
     wanted: Any = column.stored
     if wanted is None or values.type == wanted:
@@ -68,7 +68,7 @@ def restored(values: Any, column: Column) -> Any:
         return values if column.kind == "text" or kind_of(values.type) != column.kind else normalize(values, column.kind)
 
 
-def _moments(values: Any, wanted: Any) -> Any:
+def _moments(values: ArrowValues, wanted: pa.DataType) -> ArrowValues:
     """Moments without a zone are those of UTC, as every engine gives them."""
     if wanted.tz is None or values.type.tz is not None:
         return values.cast(wanted)
@@ -76,7 +76,7 @@ def _moments(values: Any, wanted: Any) -> Any:
     return bare.view(pa.int64()).view(wanted)
 
 
-def _durations(values: Any, wanted: Any) -> Any:
+def _durations(values: ArrowValues, wanted: pa.DataType) -> ArrowValues:
     """From whole numbers in the unit of the type (Parquet), or from intervals of months, days and nanoseconds (DuckDB)."""
     if pa.types.is_integer(values.type):
         return values.cast(pa.int64()).view(wanted)
@@ -85,18 +85,18 @@ def _durations(values: Any, wanted: Any) -> Any:
     return pa.array([None if v is None else in_unit(v, wanted.unit) for v in values.to_pylist()], pa.int64()).view(wanted)
 
 
-def one_type(values: Any, column: Column) -> Any:
+def one_type(values: ArrowValues, column: Column) -> ArrowValues:
     """Whole numbers that may lie beyond 2⁶³ as decimals in every batch: some batches alone would fit in int64."""
     wide = column.kind == "integer" and pa.uint64() in (column.stored, column.former)
     return values.cast(pa.decimal128(38, 0)) if wide and values.type != pa.uint64() else values
 
 
-def stored_or_decoded(engine: Any, values: Any, column: Column) -> Any:
+def stored_or_decoded(engine: Any, values: ArrowValues, column: Column) -> ArrowValues:
     """A column of a result in the type of its source where that is known, else as the engine decodes its kind."""
     return one_type(engine.decode(values, column), column) if column.stored is None else restored(values, column)
 
 
-def former_fits(values: Any, column: Column) -> bool:
+def former_fits(values: ArrowValues, column: Column) -> bool:
     """Whether new numbers or moments can be given the type that the source kept the column in: none of them changes by it,
     but that a float32 gets the nearest of its kind."""
     wanted: Any = column.former
@@ -113,7 +113,7 @@ def former_fits(values: Any, column: Column) -> bool:
     return not (pa.types.is_decimal(wanted) and pa.types.is_floating(values.type)) or _has_decimals(values, wanted.scale)
 
 
-def _has_decimals(values: Any, decimals: int) -> bool:
+def _has_decimals(values: ArrowValues, decimals: int) -> bool:
     """Whether doubles are numbers of that many decimals, of at most fifteen digits."""
     steps = np.abs(to_numpy(values.drop_null())) * 10.0**decimals
     return bool(((steps < 1e15) & (np.abs(steps - np.rint(steps)) <= np.maximum(1e-6, 1e-15 * steps))).all())
@@ -138,7 +138,7 @@ def with_former(column: Column) -> Column:
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
-def with_durations(values: Any, wanted: Any) -> Any:
+def with_durations(values: ArrowValues, wanted: pa.DataType) -> ArrowValues:
     """Nested values in their own type, also where durations inside them came as intervals."""
     try:
         return values.cast(wanted)
@@ -148,7 +148,7 @@ def with_durations(values: Any, wanted: Any) -> Any:
         return pa.array([_count_intervals(v, wanted) for v in values.to_pylist()], wanted)
 
 
-def _count_intervals(value: Any, kind: Any) -> Any:
+def _count_intervals(value: Any, kind: pa.DataType) -> Any:
     """A nested value with its intervals as whole numbers in the unit of the type."""
     test = pa.types
     if value is None or not (test.is_duration(kind) or is_nested(kind)):

@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, PackedCodes, PeopleCounts, SensitiveCounts, words_of
 from shoal.model.display import Progress
 from shoal.steps import ExpressionStep
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MANY_CLASSES = 1 << 20
 """From this many classes on their codes stay packed in one number each."""
@@ -342,12 +345,12 @@ def _check_budget(request: CountRequest, columns: Sequence[Ranked], n: int) -> N
     request.check_classes(n * (8 + 4 * len(columns)), [c.column.name for c in finest])
 
 
-def _sensitive(name: str, pairs: Tally, counts: IntArray, categories: Any, width: int) -> SensitiveCounts:
+def _sensitive(name: str, pairs: Tally, counts: IntArray, categories: pa.Array, width: int) -> SensitiveCounts:
     codes, kept = _present(pairs.used[-1], categories)
     return SensitiveCounts(name, pairs.numbers(width), codes[pairs.ranks[-1]], counts, kept)
 
 
-def _present(used: BoolArray, categories: Any) -> tuple[CodeArray, Any]:
+def _present(used: BoolArray, categories: pa.Array) -> tuple[CodeArray, Any]:
     """The code of each rank (−1 of 0), and the categories without those that do not occur."""
     here = used[1 : len(categories) + 1]
     codes = np.full(len(used), -1, np.int32)

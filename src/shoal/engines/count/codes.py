@@ -38,7 +38,7 @@ def narrow(values: npt.NDArray[Any], add: int, largest: int) -> Codes:
     return out
 
 
-def sorted_categories(values: Any) -> tuple[Any, CodeArray]:
+def sorted_categories(values: pa.Array) -> tuple[Any, CodeArray]:
     """Distinct values in order, and for each old position the new one; one entry more, for −1."""
     sorted_places = pc.sort_indices(values)
     order = to_numpy(sorted_places)
@@ -60,7 +60,7 @@ class CodedColumn:
         self._given = False  # whether a dictionary came with the data: its values may repeat
         self._distinct: tuple[Any, list[npt.NDArray[np.int64]]] | None = None
 
-    def add(self, values: Any) -> None:
+    def add(self, values: pa.Array) -> None:
         """One more chunk."""
         if pa.types.is_dictionary(values.type):
             self._given = True
@@ -76,7 +76,7 @@ class CodedColumn:
         else:
             self._add_dictionary(values.dictionary_encode())
 
-    def _numbers(self, values: Any) -> Any:
+    def _numbers(self, values: pa.Array) -> Any:
         """Whole numbers and dates as an Arrow integer array; None for other kinds."""
         if pa.types.is_date32(values.type):
             return values.view(pa.int32())
@@ -84,7 +84,7 @@ class CodedColumn:
             return values
         return None
 
-    def _add_range(self, numbers: Any, values: Any) -> bool:
+    def _add_range(self, numbers: pa.Array, values: pa.Array) -> bool:
         """Code by distance from the smallest number, where the chunk's range is not too wide."""
         missing, plain = numbers.null_count, to_numpy(numbers)
         if missing == len(numbers):
@@ -113,10 +113,10 @@ class CodedColumn:
         self._meaning.append((low, high))
         return True
 
-    def _add_dictionary(self, encoded: Any) -> None:
+    def _add_dictionary(self, encoded: pa.DictionaryArray) -> None:
         self._add_codes(narrow(positions(encoded.indices), 1, len(encoded.dictionary)), encoded.dictionary)
 
-    def _add_codes(self, codes: Codes, values: Any) -> None:
+    def _add_codes(self, codes: Codes, values: pa.Array) -> None:
         """One more chunk of codes, 0 for missing, else 1 + the position among ``values``."""
         if self._last is None or not self._last.equals(values):
             self._last = values
@@ -171,7 +171,7 @@ class CodedColumn:
         return encoded.dictionary, [np.append(-1, everywhere[starts[m] : starts[m + 1]]) for m in which]
 
 
-def _in_kind(numbers: Any, kind: str) -> Any:
+def _in_kind(numbers: pa.Array, kind: str) -> pa.Array:
     return numbers.cast(pa.int32()).view(pa.date32()) if kind == "date" else numbers
 
 
@@ -225,12 +225,12 @@ _MINE = np.array([[(1 << 8 * min(max(n - w, 0), 8)) - 1 for n in range(17)] for 
 HEAD, TAIL, LENGTH, NUMBER = 0, 1, 2, 3  # columns of the table: first 16 bytes of a text, 1 + its length, 1 + its number
 
 
-def few_texts(values: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]] | None:
+def few_texts(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]] | None:
     """Codes of a column with few texts, and a row of each text."""
     return number_texts(values) if compiled_pays(len(values) // 4) else None
 
 
-def number_texts(values: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]] | None:
+def number_texts(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]] | None:
     """As :func:`few_texts`, however short the column is.
 
     >>> import pyarrow as pa
@@ -273,7 +273,7 @@ def _is_same(words: Any, a: Any, b: Any, n: Any) -> Any:
 
 
 @lean_njit
-def _number(words: Any, mine: Any, ends: Any, missing: Any, codes: Any, table: Any, first: Any) -> Any:
+def _number(words: Any, mine: Any, ends: Any, missing: Any, codes: Any, table: pa.Table, first: Any) -> Any:
     """Number the texts through an open hash table; how many values there are, −1 where they are too many."""
     mask, count, begin, start = np.uint64(len(table) - 1), _0, np.uint64(ends[0]), _0
     for r in range(len(codes)):

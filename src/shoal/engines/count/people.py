@@ -16,7 +16,7 @@ import numpy.typing as npt
 from shoal.engines.count.by_codes import in_order
 from shoal.engines.table import Table
 from shoal.errors import DataError, EmptyTableError, RoleError
-from shoal.kernels.arrow import from_numpy
+from shoal.kernels.arrow import ArrowValues, from_numpy
 from shoal.kernels.group import group_codes, sum_by
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.display import Progress
@@ -82,7 +82,7 @@ def count_people(
     return in_order(counts, {c: order for c in sensitive if (order := table.schema[c].order)})
 
 
-def _drop_unused(codes: npt.NDArray[Any], values: Any) -> tuple[npt.NDArray[np.int32], Any]:
+def _drop_unused(codes: npt.NDArray[Any], values: ArrowValues) -> tuple[npt.NDArray[np.int32], Any]:
     """Codes and values without the values that nobody has."""
     used = np.unique(codes[codes >= 0])
     place = np.full(len(values) + 1, -1, np.int32)

@@ -22,7 +22,7 @@ from shoal.engines.core.stored_types import one_type
 from shoal.engines.count.codes import sorted_categories
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.errors import DataError
-from shoal.kernels.arrow import positions, to_numpy
+from shoal.kernels.arrow import ArrowValues, positions, to_numpy
 from shoal.kernels.group import pack
 from shoal.model.counts.classes import ClassCounts, CodeArray, PeopleCounts, SensitiveCounts
 from shoal.model.roles import NUMBERS, Column
@@ -125,7 +125,7 @@ class _Parts:
             fingerprints[f"v{self.names.index(name)}"] = self.mark(name)
         return {name: mark for name, mark in fingerprints.items() if name in terms and mark != terms[name]}
 
-    def fetch(self, query: exp.Select) -> Any:
+    def fetch(self, query: exp.Select) -> pa.Table:
         batches, size = [], 0
         for batch in self.engine.stream(query):
             batches.append(batch)
@@ -162,7 +162,7 @@ class _Parts:
             check_weights(table, request.weight)
         return assemble(request, columns, decoded, table, inside, n_people, once)
 
-    def pairs(self, name: str, keys: list[str]) -> Any:
+    def pairs(self, name: str, keys: list[str]) -> pa.Table:
         """Class × value of a sensitive column, and the number ``n`` of its records (people)."""
         value = f"v{self.names.index(name)}"
         more = {value: self.raw(name)}
@@ -172,7 +172,7 @@ class _Parts:
             size = people(column("u", "p"))
         return self.fetch(self.grouped(more, [*keys, value], [named(size, "n")]))
 
-    def assembled(self, name: str, rows: Any, keys: list[str], columns: list[Column]) -> Assembled:
+    def assembled(self, name: str, rows: pa.Table, keys: list[str], columns: list[Column]) -> Assembled:
         """Pairs in the types of their columns."""
         decoded = [self.engine.decode(rows[k], c) for k, c in zip(keys, columns, strict=True)]
         value = rows[f"v{self.names.index(name)}"]
@@ -215,7 +215,7 @@ def _window(groups: Sequence[exp.Expr]) -> exp.Expr:
     return exp.Window(this=count_all(), partition_by=[g.copy() for g in groups])
 
 
-def check_weights(table: Any, name: str) -> None:
+def check_weights(table: pa.Table, name: str) -> None:
     """Every row needs a weight."""
     lacking = int(pc.sum(pc.subtract(table["n"].cast("int64"), table["weighted"].cast("int64"))).as_py() or 0)
     if lacking:
@@ -235,7 +235,7 @@ class Assembled:
     counts: Any
 
 
-def encode(values: Any) -> tuple[CodeArray, Any]:
+def encode(values: ArrowValues) -> tuple[CodeArray, Any]:
     """Codes and sorted categories of an Arrow array; −1 for missing.
 
     >>> import pyarrow as pa
@@ -255,7 +255,7 @@ def assemble(
     request: CountRequest,
     columns: Sequence[Column],
     decoded: Sequence[Any],
-    table: Any,
+    table: pa.Table,
     inside: Mapping[str, Assembled],
     n_people: int | None,
     people: PeopleCounts | None = None,
@@ -289,7 +289,7 @@ def assemble(
     )
 
 
-def _numbers(values: Any, dtype: type) -> npt.NDArray[Any]:
+def _numbers(values: ArrowValues, dtype: type) -> npt.NDArray[Any]:
     one = values.combine_chunks().cast("int64" if dtype is np.int64 else "float64")
     numbers = one.to_numpy(zero_copy_only=False) if one.null_count else to_numpy(one)
     return np.asarray(numbers, dtype=dtype)
@@ -311,7 +311,7 @@ def _sensitive(name: str, part: Assembled, codes: Sequence[CodeArray], categorie
     return SensitiveCounts(name, classes[order], values[order], counts[order], values_sorted)
 
 
-def codes_in(values: Any, known: Any) -> CodeArray:
+def codes_in(values: ArrowValues, known: ArrowValues) -> CodeArray:
     """The position of each value among ``known`` (sorted, distinct); −1 for missing."""
     places = pc.index_in(values, value_set=known)
     return places.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)  # type: ignore[no-any-return]
@@ -373,13 +373,13 @@ def most_values(kind: str) -> int:
     return MOST_NUMBERS if kind in NUMBERS else MOST_TEXTS
 
 
-def need_few(name: str, values: Any, kind: str) -> None:
+def need_few(name: str, values: ArrowValues, kind: str) -> None:
     """Refuse more different values than a step can hold."""
     if len(values) > (most := most_values(kind)):
         raise _too_many(name, most)
 
 
-def as_counted(values: Any, counts: npt.NDArray[np.int64], least: int) -> tuple[Any, npt.NDArray[np.int64]]:
+def as_counted(values: ArrowValues, counts: npt.NDArray[np.int64], least: int) -> tuple[Any, npt.NDArray[np.int64]]:
     """The values of a count by codes that are there, and that at least ``least`` rows hold."""
     stays = (counts >= least) & values.is_valid().to_numpy(zero_copy_only=False)
     return values.filter(pa.array(stays)), counts[stays]

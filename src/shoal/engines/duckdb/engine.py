@@ -260,13 +260,13 @@ class DuckDB(Engine):
         with self._answering(source, None, self._seconds) as connection:
             return connection.sql(sql).to_arrow_table()
 
-    def fetch(self, query: exp.Expr) -> Any:
+    def fetch(self, query: exp.Expr) -> pa.Table:
         return self.run_table(self.render(query), self.source)
 
-    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         return self.stream_sql(self.render(query), batch_rows)
 
-    def stream_sql(self, sql: str, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+    def stream_sql(self, sql: str, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """The result of a query text as RecordBatches."""
         cursor, left = self._cursor(), self._seconds
         try:
@@ -331,7 +331,7 @@ class DuckDB(Engine):
         return some * exp.convert(LOOKED_AT)
 
     @contextmanager
-    def mapping(self, data: Any) -> Iterator[exp.Expr]:
+    def mapping(self, data: pa.Table) -> Iterator[exp.Expr]:
         name = self.fresh("map")
         self._register(name, data)
         try:
@@ -347,7 +347,7 @@ class DuckDB(Engine):
         self.run(f"CREATE TABLE {identifier(name)} AS {self.render(query)}", name)
         self.made = identifier(name)
 
-    def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
+    def load_table(self, name: str, batches: Iterator[pa.RecordBatch], columns: Sequence[Column]) -> None:
         self._writable()
         self._refuse_taken(name)
         first = next(batches)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import is_nested
@@ -15,6 +15,9 @@ from shoal.kernels.arrow import kind_of
 from shoal.model.roles import Column
 from shoal.steps.sql import aliased, call, cast, exp, named, string, when
 from shoal.steps.sql import column as column_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def literal(value: str) -> str:
@@ -36,7 +39,7 @@ def path_literal(path: Path) -> str:
     return literal(re.sub(r"([*?\[])", r"[\1]", str(path)))
 
 
-def flat(relation: Relation, schema: Any) -> Relation:
+def flat(relation: Relation, schema: pa.Schema) -> Relation:
     """The relation with lists, structures and other types of DuckDB's own read as text: JSON where they are nested.
 
     Each of them is there in its own type too, under its name and :data:`~shoal.engines.core.stored_types.RAW`; durations of

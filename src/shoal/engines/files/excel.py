@@ -358,7 +358,7 @@ MAX_ROWS = 1_048_576
 MAX_TEXT = 32_767
 
 
-def write_excel(path: Path, schema: Any, tables: Iterator[Any]) -> None:
+def write_excel(path: Path, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
     """One sheet; whole numbers beyond 15 digits as text, because Excel would round them."""
     import xlsxwriter
 
@@ -376,7 +376,7 @@ def write_excel(path: Path, schema: Any, tables: Iterator[Any]) -> None:
             sheet.row_data_fh.close()
 
 
-def _fill(book: Any, sheet: Any, schema: Any, tables: Iterator[Any]) -> None:
+def _fill(book: Any, sheet: Any, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
     book.set_properties({"created": datetime.datetime(2000, 1, 1), "author": "", "comments": ""})
     dates = {
         "date": book.add_format({"num_format": "yyyy-mm-dd"}),

@@ -32,7 +32,7 @@ def open_frame(source: Any, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     return open_arrow(as_arrow(source), "a frame in memory")
 
 
-def open_arrow(table: Any, source: str, **details: Any) -> tuple[DuckDB, Relation]:
+def open_arrow(table: pa.Table, source: str, **details: Any) -> tuple[DuckDB, Relation]:
     """An engine over an Arrow table."""
     check_digits(table.schema, source)
     stored = with_stored(columns_of(table.schema), table.schema)
@@ -48,7 +48,7 @@ def _order(values: Any) -> tuple[str, ...]:
 
 
 def open_deferred(
-    load: Callable[[], Any], schema: Any, columns: Sequence[Column], source: str, *, hint: str = "", **details: Any
+    load: Callable[[], Any], schema: pa.Schema, columns: Sequence[Column], source: str, *, hint: str = "", **details: Any
 ) -> tuple[DuckDB, Relation]:
     """An engine over an Arrow table that is loaded once, when it is first asked for.
 
@@ -62,14 +62,14 @@ def open_deferred(
     return engine, relation if odd else replace(relation, reader=reader)
 
 
-def still_there(path: Path, table: Any) -> Any:
+def still_there(path: Path, table: pa.Table) -> Any:
     """The table of a file that was read when it was opened, unless the file is gone."""
     if not path.exists():
         raise UnreadableError(f"file '{path.name}' is not there any more.", hint="Was it moved or replaced?")
     return table
 
 
-def _for_duckdb(table: Any) -> Any:
+def _for_duckdb(table: pa.Table) -> Any:
     """The table with half floats, which DuckDB does not read, in the next type that holds them; durations of nanoseconds, which
     it cuts to microseconds, as whole numbers, too."""
     for i, field in enumerate(table.schema):
@@ -80,7 +80,7 @@ def _for_duckdb(table: Any) -> Any:
     return table
 
 
-def _as_announced(table: Any, columns: Sequence[Column], source: str, hint: str) -> Any:
+def _as_announced(table: pa.Table, columns: Sequence[Column], source: str, hint: str) -> Any:
     """The table, if its columns have the kinds that its beginning showed; a column without any value fits every kind."""
     for i, (column, column_found) in enumerate(zip(columns, columns_of(table.schema), strict=True)):
         if column.kind == column_found.kind:

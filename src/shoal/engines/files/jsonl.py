@@ -197,7 +197,7 @@ def _not_flat_object(record: int, n: int, source: str) -> UnreadableError:
 ROWS = 1 << 16
 
 
-def write_jsonl(path: Path, schema: Any, tables: Iterator[Any], *, packing: Packing = "none") -> None:
+def write_jsonl(path: Path, schema: pa.Schema, tables: Iterator[pa.Table], *, packing: Packing = "none") -> None:
     """UTF-8; numbers as numbers, dates and moments as text; NaN is null, and infinite numbers, which JSON lacks, are refused."""
     names = [json.dumps(name, ensure_ascii=False) for name in schema.names]
     with packed(path, packing) as sink:

@@ -111,7 +111,7 @@ def open_delta(path: Path, version: int | None) -> tuple[DuckDB, Relation]:
     return engine, relation
 
 
-def _by_query(table: Any, shown: str, cannot: UnreadableError, details: dict[str, Any]) -> tuple[DuckDB, Relation]:
+def _by_query(table: pa.Table, shown: str, cannot: UnreadableError, details: dict[str, Any]) -> tuple[DuckDB, Relation]:
     """A table with deletion vectors: rows marked as removed stay in its files, and the library's query engine leaves them out."""
     from deltalake import QueryBuilder
     from deltalake.exceptions import DeltaError

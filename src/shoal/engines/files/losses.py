@@ -79,11 +79,11 @@ def _is_stored_as(*tests: Callable[[Any], bool]) -> Test:
     return lambda c: any(pa_type(c, test) for test in tests)
 
 
-def _has_zone(kind: Any) -> bool:
+def _has_zone(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) and kind.tz is not None)
 
 
-def _fine_clock(kind: Any) -> bool:
+def _fine_clock(kind: pa.DataType) -> bool:
     return bool(pa.types.is_time(kind) and kind.unit == "ns")
 
 
@@ -97,11 +97,11 @@ def _sixty_four_bits(column: Column) -> bool:
     return column.kind == "integer" and (own is None or own.bit_width == 64)
 
 
-def _whole_seconds(kind: Any) -> bool:
+def _whole_seconds(kind: pa.DataType) -> bool:
     return bool((pa.types.is_timestamp(kind) or pa.types.is_time(kind)) and kind.unit == "s")
 
 
-def _not_of_stata(kind: Any) -> bool:
+def _not_of_stata(kind: pa.DataType) -> bool:
     """Widths that are written as another one: all of whole numbers but long, and floats."""
     return bool(pa.types.is_float32(kind) or pa.types.is_float16(kind) or (pa.types.is_integer(kind) and kind != pa.int32()))
 

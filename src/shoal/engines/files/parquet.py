@@ -58,12 +58,14 @@ def open_parquet(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]
     return engine, replace(relation, columns=names, not_as_codes=apart, reader=_reader(files, schema, folders, footers))
 
 
-def _reader(files: Sequence[Path], schema: Any, folders: Mapping[str, Sequence[str | None]], footers: Footers) -> ParquetReader:
+def _reader(
+    files: Sequence[Path], schema: pa.Schema, folders: Mapping[str, Sequence[str | None]], footers: Footers
+) -> ParquetReader:
     text = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
     return ParquetReader([str(f) for f in files], text, folders, footers)
 
 
-def _is_plain(kind: Any) -> bool:
+def _is_plain(kind: pa.DataType) -> bool:
     """Whether Arrow and DuckDB certainly take a type for the same kind of column, so that DuckDB need not be asked."""
     test = pa.types
     kind = kind.value_type if test.is_dictionary(kind) else kind
@@ -106,7 +108,7 @@ def _files(path: Path) -> list[Path]:
     return sorted(files)
 
 
-def _schema(files: Sequence[Path], path: Path, footers: Footers) -> Any:
+def _schema(files: Sequence[Path], path: Path, footers: Footers) -> pa.Schema:
     """The one schema of all files."""
     first = None
     for file in files:

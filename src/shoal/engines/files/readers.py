@@ -40,7 +40,7 @@ class Reader(Protocol):
         """How many rows there are, or at most are."""
         ...
 
-    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+    def chunks(self, names: Sequence[str]) -> Iterator[list[pa.Array]]:
         """Lists of pyarrow arrays, one per name, of equal length."""
         ...
 
@@ -61,19 +61,19 @@ class ArrowReader:
     def rows(self) -> int:
         return int(self.table.num_rows)
 
-    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+    def chunks(self, names: Sequence[str]) -> Iterator[list[pa.Array]]:
         picked = self.table.select(list(names))
         for batch in picked.to_batches(max_chunksize=CHUNK_ROWS):
             yield list(batch.columns)
 
-    def scan(self, columns: Sequence[Column], batch_rows: int) -> Iterator[Any]:
+    def scan(self, columns: Sequence[Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Rows of some columns as RecordBatches in the one type of each kind, at least one."""
         picked = self.table.select([c.name for c in columns])
         for batch in picked.to_batches(max_chunksize=batch_rows) or [no_rows(picked.schema)]:
             yield in_one_type(batch.columns, columns)
 
 
-def in_one_type(arrays: Sequence[Any], columns: Sequence[Column], *, dictionaries: bool = False) -> Any:
+def in_one_type(arrays: Sequence[Any], columns: Sequence[Column], *, dictionaries: bool = False) -> pa.RecordBatch:
     """Arrow arrays as a RecordBatch in the one type of each kind; with ``dictionaries``, those of text may stay."""
     stays = [dictionaries and a.type == TEXTS and c.kind == "text" for a, c in zip(arrays, columns, strict=True)]
     made = [a if as_is else normalize(a, c.kind) for a, c, as_is in zip(arrays, columns, stays, strict=True)]
@@ -89,7 +89,7 @@ class EngineReader:
     def rows(self) -> int:
         return self._most_rows
 
-    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+    def chunks(self, names: Sequence[str]) -> Iterator[list[pa.Array]]:
         for batch in self._engine.scan(self._relation, names, CHUNK_ROWS):
             yield list(batch.columns)
 
@@ -133,7 +133,7 @@ class ParquetReader:
         with _whole_files():
             return sum(self._footers.of(f).num_rows for f in self._files)
 
-    def chunks(self, names: Sequence[str], size: int = CHUNK_ROWS) -> Iterator[list[Any]]:
+    def chunks(self, names: Sequence[str], size: int = CHUNK_ROWS) -> Iterator[list[pa.Array]]:
         import pyarrow.parquet as pq
 
         inside = [n for n in names if n not in self._folders]
@@ -164,5 +164,5 @@ def expected_rows(engine: Engine, relation: Relation, progress: Progress | None)
     return reader.likely if isinstance(reader, EngineReader) else int(reader.rows())
 
 
-def _repeat(value: str | None, rows: int) -> Any:
+def _repeat(value: str | None, rows: int) -> pa.Array:
     return pa.repeat(pa.scalar(value, pa.string()), rows)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -54,8 +53,8 @@ def output_format(path: Path, format: str | None) -> str:
 def write_file(
     path: Path,
     format: str,
-    schema: Any,
-    batches: Iterator[Any],
+    schema: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
     columns: Sequence[Column],
     *,
     raw: bool = False,
@@ -86,9 +85,9 @@ def write_file(
         return writers[format]() or {}
 
 
-def blocks(schema: Any, batches: Iterator[Any], rows: int = BLOCK_ROWS) -> Iterator[Any]:
+def blocks(schema: pa.Schema, batches: Iterator[pa.RecordBatch], rows: int = BLOCK_ROWS) -> Iterator[pa.Table]:
     """The same rows as Arrow tables of exactly ``rows`` rows, the last one shorter; at least one."""
-    waiting: list[Any] = []
+    waiting: list[pa.Table] = []
     held = 0
     given = False
     for batch in batches:
@@ -104,7 +103,7 @@ def blocks(schema: Any, batches: Iterator[Any], rows: int = BLOCK_ROWS) -> Itera
         yield pa.Table.from_batches(waiting, schema=schema)
 
 
-def _parquet(path: Path, schema: Any, tables: Iterator[Any]) -> None:
+def _parquet(path: Path, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
     """With the Arrow schema beside Parquet's own, where only it can say the type: time zones, durations."""
     import pyarrow.parquet as pq  # brings file systems and TLS: text files need neither
 
@@ -117,20 +116,20 @@ def _parquet(path: Path, schema: Any, tables: Iterator[Any]) -> None:
             writer.write_table(table.cast(schema) if arrow_only else table, row_group_size=BLOCK_ROWS)
 
 
-def _at_once(schema: Any) -> int:
+def _at_once(schema: pa.Schema) -> int:
     """Rows that Parquet's writer takes at a time: it collects the values of a dictionary each time, which is half of its work
     at its usual 1,024. Pages end only between them, so long values that are not in a dictionary get fewer."""
     return 1 << 16 if all(pa.types.is_dictionary(t) or pa.types.is_primitive(t) for t in schema.types) else 1 << 12
 
 
-def _only_arrow(kind: Any) -> bool:
+def _only_arrow(kind: pa.DataType) -> bool:
     if pa.types.is_nested(kind):
         return any(_only_arrow(kind.field(i).type) for i in range(kind.num_fields))
     zoned = pa.types.is_timestamp(kind) and (kind.tz is not None or kind.unit == "s")
     return zoned or pa.types.is_duration(kind) or pa.types.is_date64(kind)
 
 
-def _arrow(path: Path, schema: Any, tables: Iterator[Any]) -> None:
+def _arrow(path: Path, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema.remove_metadata()) as writer:
         for table in tables:
             writer.write_table(table.combine_chunks(), max_chunksize=BLOCK_ROWS)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from shoal.engines.core.kinds import normalize
 from shoal.engines.core.step_sql import gap_error
 from shoal.errors import HierarchyGapError
-from shoal.kernels.arrow import from_texts, kind_of, positions
+from shoal.kernels.arrow import ArrowValues, from_texts, kind_of, positions
 from shoal.kernels.codes import code_labels, is_code, is_numeric, number_ranges
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, ColumnStep, Plan, Step, StreamStep
@@ -29,7 +29,7 @@ from shoal.steps.expression import natural
 Declared = Mapping[str, tuple[object, ...]]
 
 
-def without_codes(table: Any, declared: Declared) -> Any:
+def without_codes(table: pa.Table, declared: Declared) -> pa.Table:
     """The table with declared codes as missing values."""
     for name, codes in declared.items():
         if not codes:
@@ -40,14 +40,14 @@ def without_codes(table: Any, declared: Declared) -> Any:
     return table
 
 
-def with_codes(result: Any, before: Any, declared: Declared) -> Any:
+def with_codes(result: pa.Table, before: pa.Table, declared: Declared) -> pa.Table:
     """``result`` with the codes of ``before`` back in their places."""
     for name, codes in declared.items():
         result = _put_back(result, name, before.column(name), is_code(before.column(name), codes), codes)
     return result
 
 
-def _put_back(result: Any, name: str, before: Any, here: Any, codes: tuple[object, ...]) -> Any:
+def _put_back(result: pa.Table, name: str, before: ArrowValues, here: ArrowValues, codes: tuple[object, ...]) -> pa.Table:
     """Codes back in their places; a number that became one by calculation moves just beside it."""
     values = result.column(name)
     if values.type == pa.null():
@@ -60,7 +60,7 @@ def _put_back(result: Any, name: str, before: Any, here: Any, codes: tuple[objec
     return result.set_column(result.schema.get_field_index(name), name, pc.if_else(here, own, new))
 
 
-def _beside(made: Any, before: Any, low: float, high: float) -> Any:
+def _beside(made: ArrowValues, before: ArrowValues, low: float, high: float) -> ArrowValues:
     """Numbers that calculation brought among the codes: one below or above them, on the side that they come from."""
     inside = pc.and_(pc.greater_equal(made, low), pc.less_equal(made, high))
     if not pc.any(inside).as_py():
@@ -71,7 +71,7 @@ def _beside(made: Any, before: Any, low: float, high: float) -> Any:
     return pc.if_else(pc.fill_null(inside, False), pc.if_else(pc.fill_null(under, True), down, up), made)
 
 
-def beside_codes(step: Any, table: Any, seed: int, declared: Declared) -> Any:
+def beside_codes(step: Any, table: pa.Table, seed: int, declared: Declared) -> pa.Table:
     """A whole-column step beside the codes of its columns; one that groups records keeps different codes apart."""
     if not declared:
         return step.run(table, seed)
@@ -86,7 +86,7 @@ def beside_codes(step: Any, table: Any, seed: int, declared: Declared) -> Any:
     return result
 
 
-def _number_codes(values: Any, codes: tuple[object, ...]) -> Any:
+def _number_codes(values: ArrowValues, codes: tuple[object, ...]) -> npt.NDArray[np.int64]:
     """0 for a value that is not a code, otherwise a number per code."""
     here = is_code(values, codes).to_numpy(zero_copy_only=False)
     kinds = canonical_text(values).dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -126,10 +126,10 @@ class Later(StreamStep):
         recoded: Column = self.step.after(column)
         return recoded
 
-    def start(self, seed: int) -> Callable[[Any, Any], Any]:
+    def start(self, seed: int) -> Callable[[pa.Table, Any], pa.Table]:
         step = self.step
 
-        def run(table: Any, rows: Any) -> Any:
+        def run(table: pa.Table, rows: Any) -> pa.Table:
             values = table.column(self.column)
             out = by_value(step, values, Column(self.column, kind_of(values.type), user_missing=self.declared))
             return table.set_column(table.schema.get_field_index(self.column), self.column, out)
@@ -137,7 +137,7 @@ class Later(StreamStep):
         return run
 
 
-def by_value(step: ExpressionStep, values: Any, column: Column) -> Any:
+def by_value(step: ExpressionStep, values: ArrowValues, column: Column) -> ArrowValues:
     """An expression step on each distinct value, as COUNT and RECODE by codes do it."""
     step.check(column)
     encoded = normalize(values, column.kind).dictionary_encode()
@@ -191,7 +191,7 @@ class Labels(ExpressionStep):
         label: str | None = self.step.missing_label
         return label
 
-    def arrow(self, values: Any, column: Column) -> Any:
+    def arrow(self, values: ArrowValues, column: Column) -> pa.Array:
         texts = canonical_text(values).to_pylist()
         try:
             return from_texts(self.step.labels(texts))
@@ -223,7 +223,7 @@ def _only_labels(step: Step) -> bool:
     return alone and not getattr(step, "by_row", True) and callable(getattr(step, "labels", None))
 
 
-def order_of_groups(pairs: Any, order: Sequence[str] = ()) -> tuple[str, ...]:
+def order_of_groups(pairs: pa.Table, order: Sequence[str] = ()) -> tuple[str, ...]:
     """Published texts (column ``is``) in the order of the values that they stand for (``was``): by the least, then the greatest.
 
     ``order`` is that of the values, where it is known; else numbers go by size. What joins the rest has no place.
@@ -246,7 +246,7 @@ def order_of_groups(pairs: Any, order: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(labels[i] for i in sorted(texts, key=lambda i: (low[i], high[i], labels[i])))
 
 
-def _places(texts: Any) -> tuple[list[str], npt.NDArray[Any]]:
+def _places(texts: pa.ChunkedArray) -> tuple[list[str], npt.NDArray[Any]]:
     """The different texts and the place of each row among them; −1 for a missing one."""
     encoded = texts.combine_chunks().dictionary_encode()
     return encoded.dictionary.to_pylist(), positions(encoded.indices)

@@ -61,7 +61,7 @@ class CodedRows:
     changed: dict[str, int]
     records: int
 
-    def batches(self, progress: Progress | None, *, dictionaries: bool) -> Generator[Any]:
+    def batches(self, progress: Progress | None, *, dictionaries: bool) -> Generator[pa.RecordBatch]:
         """Record batches in the published order, one gathered while another is written; texts as dictionaries where asked for."""
         total, done = len(self.order), 0
         columns = self._made(dictionaries)
@@ -71,13 +71,13 @@ class CodedRows:
             if progress is not None:
                 progress(min(1.0, 0.5 + 0.5 * done / max(1, total)), "writing")
 
-    def _made(self, dictionaries: bool) -> Iterator[Any]:
+    def _made(self, dictionaries: bool) -> Iterator[pa.RecordBatch]:
         for start in range(0, max(len(self.order), 1), BLOCK):
             rows = self.order[start : start + BLOCK]
             arrays = [restored(self._gathered(c.name, rows, dictionaries), c) for c in self.columns]
             yield pa.RecordBatch.from_arrays(arrays, names=[c.name for c in self.columns])
 
-    def _gathered(self, name: str, rows: npt.NDArray[np.int64], dictionaries: bool) -> Any:
+    def _gathered(self, name: str, rows: npt.NDArray[np.int64], dictionaries: bool) -> pa.Array:
         values = self.data[name]
         return values.gathered(rows, dictionaries) if isinstance(values, _Ranks) else values.take(from_numpy(rows))
 
@@ -87,9 +87,9 @@ class _Ranks:
     """A column as ranks (0 is missing) of its published categories."""
 
     ranks: npt.NDArray[Any]
-    categories: Any
+    categories: pa.Array
 
-    def gathered(self, rows: npt.NDArray[np.int64], dictionaries: bool) -> Any:
+    def gathered(self, rows: npt.NDArray[np.int64], dictionaries: bool) -> pa.Array:
         """The values of some rows. A dictionary holds, sorted, only the values of these rows: nothing of rows left out."""
         ranks = self.ranks[rows]
         used = np.zeros(len(self.categories) + 1, np.bool_)
@@ -108,10 +108,10 @@ def recode_by_codes(
     steps: Mapping[str, ExpressionStep],
     plan: Plan,
     unit: str | None,
-    kept: Any,
+    kept: pa.Table | None,
     progress: Progress | None,
     at_hand: KeptCodes | None = None,
-    class_map: Any = None,
+    class_map: pa.Table | None = None,
 ) -> CodedRows:
     """Read (unless all codes are at hand), apply the steps, find the rows that stay and their order."""
     by = suppression_columns(plan, names, kept)
@@ -191,7 +191,7 @@ def _one(chunks: list[Any], column: Column) -> Any:
     return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
 
 
-def _from_dictionary(values: Any) -> _Ranks:
+def _from_dictionary(values: pa.Array | pa.ChunkedArray) -> _Ranks:
     """Ranks among the sorted values: the order of a file's dictionary may tell of the order of its rows."""
     if hasattr(values, "chunks"):
         values = values.chunk(0)
@@ -211,7 +211,7 @@ def _length(whole: Mapping[str, _Ranks], plain: Mapping[str, Any]) -> int:
 
 
 def _stays(
-    plan: Plan, by: Sequence[str], whole: Mapping[str, _Ranks], unit: str | None, kept: Any, records: int
+    plan: Plan, by: Sequence[str], whole: Mapping[str, _Ranks], unit: str | None, kept: pa.Table | None, records: int
 ) -> npt.NDArray[np.bool_]:
     """For each row, whether its class stays."""
     if records == 0:
@@ -231,7 +231,9 @@ def _stays(
     return passes[grouping.ids]
 
 
-def _places(table: Any, names: Sequence[str], columns: Sequence[_Ranks], first: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _places(
+    table: pa.Table, names: Sequence[str], columns: Sequence[_Ranks], first: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
     """The row of ``table`` with the values of each class, whose first rows are given; −1 if there is none."""
     texts = as_texts(table, {n: str(i) for i, n in enumerate(names)})
     rows, codes, known = len(table), [], np.ones(len(table), np.bool_)
@@ -270,7 +272,7 @@ class _ClassMap:
     labels: Mapping[str, Any]
 
     @classmethod
-    def of(cls, table: Any, names: Sequence[str], whole: Mapping[str, _Ranks], records: int) -> _ClassMap:
+    def of(cls, table: pa.Table, names: Sequence[str], whole: Mapping[str, _Ranks], records: int) -> _ClassMap:
         grouping = _group_rows([whole[n] for n in names], records)
         place = _places(table, names, [whole[n] for n in names], grouping.first)
         if (lost := int((place < 0)[grouping.ids].sum())) > 0:
@@ -304,7 +306,7 @@ def _shuffle(data: Mapping[str, Any], names: Sequence[str], rows: npt.NDArray[np
         else:
             table, numbers = value_hashes(values), None
 
-        def mix_part(start: int, stop: int, table: Any = table, numbers: Any = numbers) -> None:
+        def mix_part(start: int, stop: int, table: pa.Table = table, numbers: Any = numbers) -> None:
             here = rows[start:stop] if numbers is None else numbers[rows[start:stop]]
             mix(hashes[start:stop], table[here])
 
@@ -326,7 +328,7 @@ def _count_changed(coded: CodedColumn, ranked: Ranked, stays: npt.NDArray[np.boo
     return changed
 
 
-def _differs(before: Any, ranked: Ranked) -> npt.NDArray[np.bool_]:
+def _differs(before: pa.Array, ranked: Ranked) -> npt.NDArray[np.bool_]:
     """For each distinct original value, whether its published value is another: as numbers where both are, else as text."""
 
     after = ranked.after

@@ -91,7 +91,7 @@ class Job:
                 stack.callback(target.close)
             target.load_table(name, self._batches(self._published()), self.columns)
 
-    def _batches(self, published: Iterator[Any]) -> Iterator[Any]:
+    def _batches(self, published: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Published batches under their own names, in their order; flags are added up and left out."""
         former, half = Former(self.columns), 0.0
         tables = former.watched(published)
@@ -106,7 +106,7 @@ class Job:
             self._tell(half + (1 - half) * self.written / max(1, self.expected))
             yield from table.combine_chunks().to_batches() or [no_rows(table.schema)]
 
-    def _published(self) -> Iterator[Any]:
+    def _published(self) -> Iterator[pa.Table]:
         names = [c.name for c in self.columns]
         schema, read = None, 0
         for batch in self.given():
@@ -120,7 +120,7 @@ class Job:
                 self._tell(0.5 * read / max(1, self.expected))
             yield pa.table([a.cast(t) for a, t in zip(arrays, schema.types, strict=True)], schema=schema)
 
-    def _keyed(self, tables: Iterator[Any]) -> Iterator[Any]:
+    def _keyed(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         for table in tables:
             yield table.append_column(KEY, from_numpy(row_hashes(table.columns, table.num_rows, self.plan.seed)))
 
@@ -153,7 +153,7 @@ class Former:
     def __bool__(self) -> bool:
         return bool(self._fit)
 
-    def watched(self, tables: Iterator[Any]) -> Iterator[Any]:
+    def watched(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """The tables as they are; each column is looked at until a value does not fit."""
         for table in tables:
             self._fit -= {i for i in self._fit if not former_fits(table.column(i), self._columns[i])}
@@ -163,7 +163,7 @@ class Former:
         """What is known of the columns, once the last table has passed."""
         return [with_former(c) if i in self._fit else c for i, c in enumerate(self._columns)]
 
-    def given(self, table: Any) -> Any:
+    def given(self, table: pa.Table) -> pa.Table:
         """A table with its columns in their former types."""
         for i in sorted(self._fit):
             values = restored(table.column(i), with_former(self._columns[i]))

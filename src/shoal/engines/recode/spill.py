@@ -34,7 +34,7 @@ GIVEN = 131_072
 LEAST = 32_768
 
 
-def in_order(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[Any]:
+def in_order(tables: Iterator[pa.Table], folder: Path, held: int = HELD) -> Iterator[pa.Table]:
     """The rows of tables of one schema, in increasing order of :data:`KEY`, without it; at least one table where one came.
 
     Rows of equal keys keep their order. Files are made in ``folder`` and are gone when the last row was given.
@@ -44,13 +44,13 @@ def in_order(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[
             yield table.drop_columns([KEY])
 
 
-def shuffled(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[Any]:
+def shuffled(tables: Iterator[pa.Table], folder: Path, held: int = HELD) -> Iterator[pa.Table]:
     """The rows of tables with a hash of their content under :data:`KEY`, in a random order in which equal rows stand apart.
 
     What is more than is held is sorted twice on disk: by the hash, so that equal rows can be numbered, and by the keys of their
     own. Long rows are few, so that they are numbered in memory and sorted once.
     """
-    waiting: list[Any] = []
+    waiting: list[pa.Table] = []
     size = rows = 0
     for table in tables:
         waiting.append(table)
@@ -69,7 +69,7 @@ def shuffled(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[
         yield from in_order(_own_keys(alike) if rows >= LONG_ROWS else _number_repeats(rest), folder, held)
 
 
-def _number_repeats(tables: Iterator[Any]) -> Iterator[Any]:
+def _number_repeats(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """As :func:`_own_keys` of hashes in any order: how often each came before is held for all of them."""
     seen: Counter[int] = Counter()
     for table in tables:
@@ -81,20 +81,20 @@ def _number_repeats(tables: Iterator[Any]) -> Iterator[Any]:
         yield _with_keys(table, own_keys(hashes, before))
 
 
-def _with_keys(table: Any, keys: HashArray) -> Any:
+def _with_keys(table: pa.Table, keys: HashArray) -> pa.Table:
     return table.set_column(table.schema.get_field_index(KEY), KEY, from_numpy(keys))
 
 
-def _own_keys(tables: Iterator[Any]) -> Iterator[Any]:
+def _own_keys(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
     seen = _Seen()
     for table in tables:
         hashes = to_numpy(table[KEY].combine_chunks())
         yield _with_keys(table, own_keys(hashes, seen.before(hashes)))
 
 
-def _join_tables(tables: Iterator[Any]) -> Iterator[Any]:
+def _join_tables(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """The same rows in tables of about :data:`LEAST` rows or more: many small ones take longer."""
-    waiting: list[Any] = []
+    waiting: list[pa.Table] = []
     for table in tables:
         waiting.append(table)
         if sum(t.num_rows for t in waiting) >= LEAST:
@@ -104,9 +104,9 @@ def _join_tables(tables: Iterator[Any]) -> Iterator[Any]:
         yield pa.concat_tables(waiting).combine_chunks()
 
 
-def _sort(tables: Iterator[Any], folder: Path, held: int, left: int) -> Iterator[Any]:
+def _sort(tables: Iterator[pa.Table], folder: Path, held: int, left: int) -> Iterator[pa.Table]:
     """Rows by the last ``left`` bits of their keys; the bits before are the same."""
-    waiting: list[Any] = []
+    waiting: list[pa.Table] = []
     size = rows = 0
     for table in tables:
         waiting.append(table)
@@ -122,26 +122,26 @@ def _sort(tables: Iterator[Any], folder: Path, held: int, left: int) -> Iterator
     yield from ahead(_parts_sorted(_split(chain(waiting, tables), folder, left, bits), folder, held, left))
 
 
-def _parts_sorted(parts: Iterator[_Part], folder: Path, held: int, left: int) -> Iterator[Any]:
+def _parts_sorted(parts: Iterator[_Part], folder: Path, held: int, left: int) -> Iterator[pa.Table]:
     for part in parts:
         yield from part.read() if part.alike else _sort(part.read(), folder, held, left)
         part.remove()
 
 
-def _in_memory(table: Any) -> Any:
+def _in_memory(table: pa.Table) -> pa.Table:
     return table.combine_chunks().take(from_numpy(sorted_order(to_numpy(table[KEY].combine_chunks()))))
 
 
-def _pieces(table: Any) -> Iterator[Any]:
+def _pieces(table: pa.Table) -> Iterator[pa.Table]:
     for start in range(0, max(table.num_rows, 1), GIVEN):
         yield table.slice(start, GIVEN)
 
 
-def _split(tables: Iterator[Any], folder: Path, shift: int, bits: int) -> Iterator[_Part]:
+def _split(tables: Iterator[pa.Table], folder: Path, shift: int, bits: int) -> Iterator[_Part]:
     """All rows on disk, in one file per value of the next bits of their keys; the files in the order of these bits."""
     parts = [_Part(folder / f"{shift}-{i}.arrows") for i in range(1 << bits)]
 
-    def spread(table: Any) -> None:
+    def spread(table: pa.Table) -> None:
         keys = to_numpy(table[KEY].combine_chunks())
         where = ((keys >> np.uint64(shift)) & np.uint64((1 << bits) - 1)).astype(np.uint8)
         order = np.argsort(where, kind="stable")
@@ -170,7 +170,7 @@ class _Part:
     def alike(self) -> bool:
         return bool(self._low == self._high)
 
-    def write(self, table: Any, keys: npt.NDArray[np.uint64]) -> None:
+    def write(self, table: pa.Table, keys: npt.NDArray[np.uint64]) -> None:
         if self._writer is None:
             self._writer = self._open.enter_context(pa.ipc.new_stream(self._open.enter_context(_sink(self._path)), table.schema))
         self._writer.write_table(table)
@@ -180,7 +180,7 @@ class _Part:
     def close(self) -> None:
         self._open.close()
 
-    def read(self) -> Iterator[Any]:
+    def read(self) -> Iterator[pa.Table]:
         return _read(self._path)
 
     def remove(self) -> None:
@@ -190,7 +190,7 @@ class _Part:
 class Held:
     """Rows on disk that are read as often as one likes, whole or some of their columns."""
 
-    def __init__(self, folder: Path, name: str, tables: Iterator[Any]) -> None:
+    def __init__(self, folder: Path, name: str, tables: Iterator[pa.Table]) -> None:
         self._path = folder / f"{name}.arrows"
         first = next(tables)
         self.schema, self.rows = first.schema, 0
@@ -199,7 +199,7 @@ class Held:
                 writer.write_table(table)
                 self.rows += table.num_rows
 
-    def tables(self, names: Sequence[str] | None = None) -> Iterator[Any]:
+    def tables(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """The rows, or some of their columns, some at a time; at least one table."""
         wanted = list(self.schema.names if names is None else names)
         yield self.schema.empty_table().select(wanted)
@@ -207,7 +207,7 @@ class Held:
         for table in self._read(fields):
             yield table.select(wanted)
 
-    def columns(self, names: Sequence[str]) -> Any:
+    def columns(self, names: Sequence[str]) -> pa.Table:
         """All rows of some columns."""
         wanted = [self.schema.get_field_index(n) for n in names]
         parts = list(self._read(wanted))
@@ -217,7 +217,7 @@ class Held:
         """Give the disk back."""
         self._path.unlink()
 
-    def _read(self, fields: Sequence[int] | None) -> Iterator[Any]:
+    def _read(self, fields: Sequence[int] | None) -> Iterator[pa.Table]:
         options = pa.ipc.IpcReadOptions(included_fields=None if fields is None else sorted(fields))
         with pa.OSFile(str(self._path), "rb") as source, pa.ipc.open_file(source, options=options) as reader:
             for i in range(reader.num_record_batches):
@@ -228,7 +228,7 @@ def _sink(path: Path) -> Any:
     return pa.BufferedOutputStream(pa.OSFile(str(path), "wb"), 1 << 16)
 
 
-def _read(path: Path) -> Iterator[Any]:
+def _read(path: Path) -> Iterator[pa.Table]:
     """Batches as tables: read, not mapped, so that they do not count as memory once they are used."""
     with pa.OSFile(str(path), "rb") as source, pa.ipc.open_stream(source) as reader:
         for batch in reader:
@@ -252,7 +252,7 @@ SPREAD = 30
 """Bits that a row's place is moved up by, so that rows go to different files when they are ordered."""
 
 
-def hashed(tables: Iterator[Any], columns: Sequence[str], unneeded: int) -> Iterator[Any]:
+def hashed(tables: Iterator[pa.Table], columns: Sequence[str], unneeded: int) -> Iterator[pa.Table]:
     """The tables with a hash of some columns beside them, and without the last columns ``o…`` that only it is made of."""
     for table in tables:
         keys = from_numpy(row_hashes([table[n] for n in columns], table.num_rows, 0))
@@ -260,7 +260,7 @@ def hashed(tables: Iterator[Any], columns: Sequence[str], unneeded: int) -> Iter
         yield table.drop_columns(last[len(last) - unneeded :]).append_column(HASH, keys)
 
 
-def as_they_come(tables: Iterator[Any], folder: Path, held: int) -> Iterator[Any]:
+def as_they_come(tables: Iterator[pa.Table], folder: Path, held: int) -> Iterator[pa.Table]:
     """The tables in the order in which they came, numbered: they wait until the last hash is known."""
     rows = Held(folder, "numbered", tables)
     repeated = _Repeated(_in_place(rows, folder, held // 4))  # sorting takes several times what is held
@@ -271,7 +271,7 @@ def as_they_come(tables: Iterator[Any], folder: Path, held: int) -> Iterator[Any
     rows.remove()
 
 
-def numbers_of(table: Any) -> HashArray:
+def numbers_of(table: pa.Table) -> HashArray:
     """The numbers of a table's rows, two words each."""
     return np.stack([to_numpy(table[n].combine_chunks()) for n in (HASH, BEFORE)], axis=1)
 
@@ -281,12 +281,12 @@ def places(first: int, n: int) -> HashArray:
     return np.arange(first, first + n, dtype=np.uint64) << np.uint64(SPREAD)
 
 
-def _in_place(rows: Held, folder: Path, held: int) -> Iterator[Any]:
+def _in_place(rows: Held, folder: Path, held: int) -> Iterator[pa.Table]:
     """The places of rows that an equal one comes before, and how many do, in the order of the places."""
     return in_order(_again(in_order(_keys(rows), folder, held)), folder, held)
 
 
-def _keys(rows: Held) -> Iterator[Any]:
+def _keys(rows: Held) -> Iterator[pa.Table]:
     """The hashes that may come more than once, to be put in order, with the places of their rows."""
     seen = Repeats() if rows.rows >= FEW_HASHES else None
     if seen is not None:
@@ -299,7 +299,7 @@ def _keys(rows: Held) -> Iterator[Any]:
         first += table.num_rows
 
 
-def _again(tables: Iterator[Any]) -> Iterator[Any]:
+def _again(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
     seen = _Seen()
     for table in tables:
         before = seen.before(to_numpy(table[HASH].combine_chunks()))
@@ -328,7 +328,7 @@ class _Seen:
 class _Repeated:
     """The rows that an equal one comes before, asked for from the first place on."""
 
-    def __init__(self, tables: Iterator[Any]) -> None:
+    def __init__(self, tables: Iterator[pa.Table]) -> None:
         self._tables = tables
         self._rows = self._times = np.empty(0, np.uint64)
 

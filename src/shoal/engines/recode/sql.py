@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +46,7 @@ def published(
     names: Sequence[str],
     steps: Mapping[str, ExpressionStep],
     unit: str | None,
-    class_map: Any,
+    class_map: pa.Table | None,
     stack: ExitStack,
     originals: Sequence[str] = (),
     compared: Sequence[str] = (),
@@ -86,7 +85,7 @@ def published(
     return Published(query, tuple(columns), tuple(flagged), unit is not None)
 
 
-def mapped_column(source: Column, step: ExpressionStep | None, class_map: Any) -> Column:
+def mapped_column(source: Column, step: ExpressionStep | None, class_map: pa.Table) -> Column:
     """A column after the class map."""
     grouped = source if step is None else step.after(source)
     labels: dict[object, str] = dict(label_texts(source).items())  # of the cells that stay as they were
@@ -115,7 +114,7 @@ def _differs(engine: Engine, before: exp.Expr, source: Column, after: exp.Expr, 
     return when(same, exp.convert(0), exp.convert(1))
 
 
-def map_columns(class_map: Any) -> list[str]:
+def map_columns(class_map: pa.Table | None) -> list[str]:
     """The columns whose values together name a class of the map."""
     return [] if class_map is None else [n for n in class_map.column_names if not n.endswith(PUBLISHED)]
 
@@ -126,7 +125,7 @@ def _join_class_map(
     query: exp.Select,
     inner: exp.Select,
     everything: Sequence[str],
-    class_map: Any,
+    class_map: pa.Table,
     stack: ExitStack,
 ) -> None:
     """JOIN the published values of each original class; stop where a class of the data is not in the map."""
@@ -160,7 +159,7 @@ def not_covered(records: int) -> DataError:
     return DataError(what, hint="Count the table again and build a new map.")
 
 
-def as_texts(table: Any, names: Mapping[str, str]) -> Any:
+def as_texts(table: pa.Table, names: Mapping[str, str]) -> pa.Table:
     """Columns of an Arrow table as canonical texts, under new names."""
     return pa.table({new: canonical_text(normalize(table[old], kind_of(table[old].type))) for old, new in names.items()})
 
@@ -175,7 +174,7 @@ class Rows:
     cells: bool
 
 
-def suppression_columns(plan: Plan, names: Sequence[str], kept: Any) -> list[str]:
+def suppression_columns(plan: Plan, names: Sequence[str], kept: pa.Table | None) -> list[str]:
     """The published columns that form the classes; every one must be published."""
     rule = plan.suppression
     if rule.scope == "none" or (rule.k < 2 and kept is None):
@@ -189,7 +188,7 @@ def suppression_columns(plan: Plan, names: Sequence[str], kept: Any) -> list[str
     return by
 
 
-def suppressed(engine: Engine, source: Published, plan: Plan, kept: Any, stack: ExitStack) -> Rows:
+def suppressed(engine: Engine, source: Published, plan: Plan, kept: pa.Table | None, stack: ExitStack) -> Rows:
     """``p`` without the classes that do not stay (scope ``rows``), or with their quasi-identifiers blanked (``cells``)."""
     rule = plan.suppression
     names = [c.name for c in source.columns]
@@ -210,7 +209,7 @@ def suppressed(engine: Engine, source: Published, plan: Plan, kept: Any, stack: 
 
 
 def _staying(
-    engine: Engine, source: Published, plan: Plan, at: Sequence[int], kept: Any, by: Sequence[str], stack: ExitStack
+    engine: Engine, source: Published, plan: Plan, at: Sequence[int], kept: pa.Table | None, by: Sequence[str], stack: ExitStack
 ) -> tuple[exp.Expr, list[exp.Expr]]:
     """The classes that stay as ``k0, k1 …``, and the keys of a row of ``p`` to compare with them."""
     if kept is not None:

@@ -69,10 +69,10 @@ class Staging:
         relation: Relation,
         steps: dict[str, ExpressionStep],
         unit: str | None,
-        class_map: Any,
+        class_map: pa.Table | None,
         stack: ExitStack,
         compared: Sequence[str],
-    ) -> Iterator[Any]:
+    ) -> Iterator[pa.Table]:
         """The rows after the staged steps, in the order given; :attr:`columns` and :attr:`flagged` say what they hold."""
         touched = [n for n in dict.fromkeys(c for s in self.steps for c in s.columns) if n in self.names]
         needs = [n for s in self.steps for n in s.needs]  # type: ignore[attr-defined]
@@ -115,8 +115,8 @@ class Staging:
         return groups
 
     def _described(
-        self, batches: Iterator[Any], engine: Engine, relation: Relation, source: Published, originals: Sequence[str]
-    ) -> Iterator[Any]:
+        self, batches: Iterator[pa.RecordBatch], engine: Engine, relation: Relation, source: Published, originals: Sequence[str]
+    ) -> Iterator[pa.Table]:
         """Batches as tables of one schema in the one type of each kind, with all flags there."""
         schema = None
         for batch in batches:
@@ -138,7 +138,7 @@ class Staging:
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
-    def _chosen(self, tables: Iterator[Any], steps: Sequence[RowStep]) -> Iterator[Any]:
+    def _chosen(self, tables: Iterator[pa.Table], steps: Sequence[RowStep]) -> Iterator[pa.Table]:
         """The rows that every row step lets stay; the others are counted in ``left_out``."""
         running = [(s, s.start(self._seed(s))) for s in steps]
         for table in tables:
@@ -149,7 +149,7 @@ class Staging:
             self.left_out += before - table.num_rows
             yield table
 
-    def _streamed(self, tables: Iterator[Any], steps: Sequence[Step]) -> Iterator[Any]:
+    def _streamed(self, tables: Iterator[pa.Table], steps: Sequence[Step]) -> Iterator[pa.Table]:
         running: list[Any] = []
         schema = None
         for table in tables:
@@ -161,7 +161,7 @@ class Staging:
             schema = schema or table.schema
             yield table.cast(schema)
 
-    def _whole(self, tables: Iterator[Any], step: Any, number: int) -> Iterator[Any]:
+    def _whole(self, tables: Iterator[pa.Table], step: Any, number: int) -> Iterator[pa.Table]:
         """A step on whole columns, which are in memory while it runs; the rows wait on disk."""
         rows = Held(self.folder, f"rows-{number}", tables)
         used = list(self._seen(step).values())
@@ -189,7 +189,7 @@ class Staging:
         look = self.looks.get(id(step))
         return (step if look is None else look.step()).start(self._seed(step))
 
-    def _looked_at(self, tables: Iterator[Any]) -> Iterator[Any]:
+    def _looked_at(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """The tables as they come, shown to the steps that look at their column first; codes declared missing are hidden."""
         looks = {id(s): (s, s.look()) for s in self.steps if isinstance(s, StreamStep)}
         self.looks = {key: look for key, (_, look) in looks.items() if look is not None}
@@ -203,7 +203,7 @@ class Staging:
         """The seed, for steps that say that they draw; the others never see it."""
         return self._seeds[id(step)] if step.draws else 0
 
-    def _view(self, table: Any, step: Any) -> Any:
+    def _view(self, table: pa.Table, step: Any) -> pa.Table:
         """The columns a step replaces (as they are now) and those it needs (as they were), under their own names."""
         return pa.table({n: table[place] for n, place in self._seen(step).items()})
 
@@ -212,7 +212,7 @@ class Staging:
         shown = {n: f"p{self.names.index(n)}" if n in self.names else f"o{self.originals.index(n)}" for n in step.columns}
         return shown | {n: f"o{self.originals.index(n)}" for n in step.needs if n not in shown}
 
-    def _originals(self, table: Any, step: Step) -> Any:
+    def _originals(self, table: pa.Table, step: Step) -> pa.Table:
         """The columns that a step replaces, as they were."""
         return pa.table({n: table[f"o{self.originals.index(n)}"] for n in step.columns})
 
@@ -223,7 +223,7 @@ class Staging:
             return {}
         return {n: known[n].user_missing for n in step.columns if n in known and known[n].user_missing}
 
-    def _replace(self, table: Any, step: Step, result: Any) -> Any:
+    def _replace(self, table: pa.Table, step: Step, result: pa.Table) -> pa.Table:
         """``table`` with the columns of a step's ``result``, and where they differ from the original."""
         if result.num_rows != table.num_rows:
             raise InternalError(f"step '{step.kind}' returned {result.num_rows} rows for {table.num_rows}.")
@@ -242,7 +242,7 @@ class Staging:
 
     # -- what came out ----------------------------------------------------------------------------------------------
 
-    def _finished(self, tables: Iterator[Any]) -> Iterator[Any]:
+    def _finished(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """The rows without the columns of the original; :attr:`columns` is known when this returns."""
         grouped = list(dict.fromkeys(s.column for s in self.steps if s.publishes == "groups" and s.column in self.names))
         if grouped:
@@ -293,7 +293,7 @@ class Groups:
     def __init__(self, group: str, original: str) -> None:
         self._names, self._found = (group, original), pa.table({})
 
-    def add(self, table: Any) -> None:
+    def add(self, table: pa.Table) -> None:
         group, original = self._names
         if kind_of(table.schema.field(original).type) not in (*NUMBERS, *MOMENTS):
             return
@@ -310,7 +310,7 @@ class Groups:
         return tuple(t for t in ranked if t is not None and t != SUPPRESSED)
 
 
-def seen_by(tables: Iterator[Any], groups: Sequence[Groups]) -> Iterator[Any]:
+def seen_by(tables: Iterator[pa.Table], groups: Sequence[Groups]) -> Iterator[pa.Table]:
     """The tables as they come, shown to the groups."""
     for table in tables:
         for group in groups:

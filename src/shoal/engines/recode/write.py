@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.disk.atomic import hold, is_left, passing_name, scratch, write_private
 from shoal.engines.connect import is_url, refuse_misspelt
@@ -38,6 +38,9 @@ from shoal.model.roles import Schema
 from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
 from shoal.steps import Drop, ExpressionStep, Keep
 from shoal.steps.sql import aliased, column, exp, select
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NOTE = "Anyone who has this file can undo the random changes of the output. Keep it apart from it."
 
@@ -143,8 +146,8 @@ class Recoding:
     schema: Schema
     seeded: Plan
     plan: Plan
-    kept: Any
-    class_map: Any
+    kept: pa.Table | None
+    class_map: pa.Table | None
     progress: Progress | None
     form: str = ""
     raw: bool = False
@@ -206,8 +209,8 @@ def recode(
     plan: Plan,
     out: str | Path,
     *,
-    kept: Any = None,
-    class_map: Any = None,
+    kept: pa.Table | None = None,
+    class_map: pa.Table | None = None,
     format: str | None = None,
     raw: bool = False,
     progress: Progress | None = None,
@@ -306,7 +309,7 @@ def will_not_keep(relation: Relation, schema: Schema, plan: Plan, out: str | Pat
     return expected_losses(relation, schema.columns, plan, output_format(target, format)) if isinstance(target, Path) else ()
 
 
-def hidden_columns(plan: Plan, names: Sequence[str], kept: Any) -> frozenset[str]:
+def hidden_columns(plan: Plan, names: Sequence[str], kept: pa.Table | None) -> frozenset[str]:
     """Columns of which a value may have been hidden: all where records may be left out, else those that a step changes.
 
     It depends on the plan alone: whether a label is left out tells nothing about the records.
@@ -353,7 +356,7 @@ def _job(run: Recoding, stack: ExitStack) -> tuple[Job, Callable[[], tuple[int, 
     return job, lambda: (records if suppresses else job.written, 0)
 
 
-def _in_a_table(worker: DuckDB, staging: Staging, tables: Iterator[Any], has_unit: bool) -> Published:
+def _in_a_table(worker: DuckDB, staging: Staging, tables: Iterator[pa.Table], has_unit: bool) -> Published:
     """Staged rows in a private table, which spills to disk: classes can then be counted in SQL."""
     whole = (whole_durations(t) for t in tables)
     batches = (b for t in whole for b in t.combine_chunks().to_batches() or [no_rows(t.schema)])

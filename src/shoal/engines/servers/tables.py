@@ -9,13 +9,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.engines.connect import Address
 from shoal.engines.core.base import Engine, Relation
 from shoal.errors import EngineError, OutputError, UsageError, missing_column
 from shoal.model.roles import Column
 from shoal.steps.sql import aliased, cast, column, exp, named
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def spellings(table: str) -> Iterator[tuple[str | None, str]]:
@@ -133,7 +136,7 @@ class Remembered:
     ([1, 2], None)
     """
 
-    def __init__(self, batches: Iterator[Any]) -> None:
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
         self.error: BaseException | None = None
 

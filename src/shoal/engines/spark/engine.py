@@ -129,7 +129,7 @@ class Spark(Engine):
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
-    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         with self._errors(), self._utc():
             frame = self._spark.sql(self.render(query))
             size = 0 if is_one_row(query) else expected_bytes(frame)
@@ -204,7 +204,7 @@ class Spark(Engine):
         with self._errors(), self._utc():
             self._save(name, self._spark.sql(self.render(query)))
 
-    def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
+    def load_table(self, name: str, batches: Iterator[pa.RecordBatch], columns: Sequence[Column]) -> None:
         table = pa.Table.from_batches(list(batches))
         with self._errors(), self._utc():
             self._save(name, self._spark.createDataFrame(table))
@@ -275,7 +275,7 @@ class Spark(Engine):
         return call("ARRAY_SORT", call("COLLECT_LIST", value))
 
     @contextmanager
-    def mapping(self, data: Any) -> Iterator[exp.Expr]:
+    def mapping(self, data: pa.Table) -> Iterator[exp.Expr]:
         """A temporary view over the rows."""
         view = f"shoal_{secrets.token_hex(8)}"
         with ExitStack() as stack:

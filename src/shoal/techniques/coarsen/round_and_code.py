@@ -129,7 +129,7 @@ class Rare(ColumnStep):
         if isinstance(self.min_count, bool) or not isinstance(self.min_count, int) or self.min_count < 1:
             raise PolicyError(f"min_count of '{self.column}' must be a whole number of at least 1.")
 
-    def run(self, table: Any, seed: int) -> Any:
+    def run(self, table: pa.Table, seed: int) -> pa.Table:
         texts = canonical_text(table.column(self.column))
         encoded = texts.dictionary_encode()
         codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,9 @@ from shoal.techniques.group.near import (
     near_groups,
     published,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FEW_COLUMNS = 6
 """Columns of which a tree spares most distances."""
@@ -123,7 +126,7 @@ class Microaggregate(ColumnStep):
         scale = Scale.of(in_parts(inside), exponent)
         yield from ((values, at, scale) for values, at in blocks(inside, rows, self.k, scale))
 
-    def run(self, table: Any, seed: int, codes: Sequence[IntArray] = ()) -> Any:
+    def run(self, table: pa.Table, seed: int, codes: Sequence[IntArray] = ()) -> pa.Table:
         given = [numbers(table, name) for name in self.columns]
         values = np.array([x for x, _ in given])
         present = np.array([p for _, p in given])

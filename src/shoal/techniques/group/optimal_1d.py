@@ -270,7 +270,7 @@ class Represent(StreamStep):
     def start(self, seed: int) -> Any:
         points, centres = np.asarray(self.points), np.asarray(self.centres)
 
-        def run(table: Any, rows: Any) -> Any:
+        def run(table: pa.Table, rows: Any) -> pa.Table:
             x, present = numbers(table, self.column)
             return with_numbers(table, self.column, centres[np.searchsorted(points, x, side="right")], present)
 

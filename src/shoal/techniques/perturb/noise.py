@@ -130,11 +130,11 @@ class Noise(StreamStep):
         """Sees the whole column before :meth:`start`: its own decimals, and whether rounding to them leaves any noise."""
         return Precision(self)
 
-    def start(self, seed: int) -> Callable[[Any, RowNumbers], Any]:
+    def start(self, seed: int) -> Callable[[pa.Table, RowNumbers], pa.Table]:
         key = random.derive(seed, self.kind, self.column, self.distribution, self.mode, f"{self.scale:.9g}")
         draw = _DRAWS[self.distribution]
 
-        def run(table: Any, rows: RowNumbers) -> Any:
+        def run(table: pa.Table, rows: RowNumbers) -> pa.Table:
             x, present = numbers(table, self.column)
             e = self.scale * draw(key, rows)
             own = own_decimals(table.schema.field(self.column).type)
@@ -179,7 +179,7 @@ class CorrelatedNoise(StreamStep):
         return (self.column, *self.others)
 
     @classmethod
-    def fit(cls, table: Any, columns: tuple[str, ...], *, share: float = 0.1) -> CorrelatedNoise:
+    def fit(cls, table: pa.Table, columns: tuple[str, ...], *, share: float = 0.1) -> CorrelatedNoise:
         """From a pyarrow table, or tables one after the other, with the columns: the factor of ``share`` × their covariance."""
         spread = Spread.of([table] if hasattr(table, "column_names") else table, columns)
         if spread.n < 2:
@@ -192,13 +192,13 @@ class CorrelatedNoise(StreamStep):
                 need_steps(name, float(np.sqrt((row**2).sum())), own)
         return cls(columns[0], tuple(columns[1:]), factor, share, tuple(spread.decimals))
 
-    def start(self, seed: int) -> Callable[[Any, RowNumbers], Any]:
+    def start(self, seed: int) -> Callable[[pa.Table, RowNumbers], pa.Table]:
         factor = np.asarray(self.factor)
         sizes = np.sqrt((factor**2).sum(axis=1))
         settings = [f"{size:.9g}" for size in sizes]
         keys = [random.derive(seed, self.kind, *self.columns, *settings, str(i)) for i in range(len(self.columns))]
 
-        def run(table: Any, rows: RowNumbers) -> Any:
+        def run(table: pa.Table, rows: RowNumbers) -> pa.Table:
             columns = [numbers(table, name) for name in self.columns]
             with np.errstate(over="ignore"):
                 e = factor @ np.array([random.normals(key, rows) for key in keys])
@@ -223,7 +223,7 @@ class Precision:
         self._decimals: int | None = 0
         self._squares, self._n = 0.0, 0
 
-    def add(self, table: Any) -> None:
+    def add(self, table: pa.Table) -> None:
         """Take in more rows."""
         x, present = numbers(table, self._step.column)
         x = x[present]
@@ -268,14 +268,14 @@ def noise_of(column: str, spread: Spread, *, share: float = 0.1, **settings: Any
     return Noise(column, float(f"{share * deviation / unit:.6g}"), **{"decimals": own, **settings})
 
 
-def own_decimals(kind: Any) -> int | None:
+def own_decimals(kind: pa.DataType) -> int | None:
     """The decimals of a type that has them: whole numbers and decimals; None for doubles and texts."""
     if pa.types.is_integer(kind):
         return 0
     return int(kind.scale) if pa.types.is_decimal(kind) else None
 
 
-def is_whole(table: Any, column: str) -> bool:
+def is_whole(table: pa.Table, column: str) -> bool:
     """Whether new numbers are written as int64; those of decimals without decimals, which reach further, are doubles."""
     return bool(pa.types.is_integer(table.schema.field(column).type))
 

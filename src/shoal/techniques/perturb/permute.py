@@ -57,7 +57,7 @@ class Permute(ColumnStep):
     def needs(self) -> tuple[str, ...]:
         return self.within
 
-    def run(self, table: Any, seed: int) -> Any:
+    def run(self, table: pa.Table, seed: int) -> pa.Table:
         source = random.permutation(self._key(seed), table.num_rows)
         strata = _strata(table, self.within)
         need_company(self.column, self.within, int((np.bincount(strata) == 1).sum()))
@@ -93,7 +93,7 @@ class RankSwap(ColumnStep):
         if not 0 < self.percent <= 100:
             raise PolicyError(f"rank swapping of '{self.column}' needs a percentage between 0 and 100.")
 
-    def run(self, table: Any, seed: int) -> Any:
+    def run(self, table: pa.Table, seed: int) -> pa.Table:
         from shoal.techniques.perturb.permute import swap_ranks
 
         x, present = numbers(table, self.column)
@@ -120,7 +120,7 @@ def _inside(strata: IntArray, shuffled: IntArray) -> IntArray:
     return source
 
 
-def _strata(table: Any, columns: tuple[str, ...]) -> IntArray:
+def _strata(table: pa.Table, columns: tuple[str, ...]) -> IntArray:
     """A number per combination of values; missing is a value."""
     out = np.zeros(table.num_rows, dtype=np.int64)
     for name in columns:

@@ -75,7 +75,7 @@ class Pram(StreamStep):
         published = n @ matrix
         return float(1 - np.max(n * matrix.diagonal() / np.where(published > 0, published, 1.0)))
 
-    def start(self, seed: int) -> Callable[[Any, RowNumbers], Any]:
+    def start(self, seed: int) -> Callable[[pa.Table, RowNumbers], pa.Table]:
         settings = [f"{v:.6f}" for v in np.asarray(self.matrix).diagonal()]
         key = random.derive(seed, self.kind, self.column, *self.categories, *settings)
         position = {c: i for i, c in enumerate(self.categories)}
@@ -83,7 +83,7 @@ class Pram(StreamStep):
         bounds[:, -1] = 1.0
         labels = (*self.categories, SUPPRESSED)
 
-        def run(table: Any, rows: RowNumbers) -> Any:
+        def run(table: pa.Table, rows: RowNumbers) -> pa.Table:
             encoded = canonical_text(table.column(self.column)).dictionary_encode()
             texts = encoded.dictionary.to_pylist()
             lost = [t for t in texts if t not in position]
@@ -108,7 +108,7 @@ class Pram(StreamStep):
 
         return run
 
-    def _typed(self, labels: Sequence[str], kind: Any) -> Any:
+    def _typed(self, labels: Sequence[str], kind: pa.DataType) -> Any:
         """The categories in the column's own type, where all that is published is one of them; else as texts."""
         texts = pa.array(labels, pa.string())
         if self.on_gap != "error" or pa.types.is_dictionary(kind):
@@ -121,7 +121,7 @@ class Pram(StreamStep):
         return typed if canonical_text(typed).equals(own) else texts
 
 
-def _clock(texts: Any, kind: Any) -> Any:
+def _clock(texts: Any, kind: pa.DataType) -> Any:
     """Times of day from their texts, which Arrow has no cast for."""
     moments = pc.binary_join_element_wise("1970-01-01 ", texts, "").cast(pa.timestamp("us"))
     return moments.cast(pa.time64("us")).cast(kind)

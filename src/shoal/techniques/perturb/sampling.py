@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from shoal.kernels.text import canonical_text
 from shoal.model.plan import RowStep, register_step
 from shoal.techniques.kernels import draws as random
 from shoal.techniques.kernels.draws import RowNumbers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @register_step
@@ -46,10 +49,10 @@ class Sample(RowStep):
     def needs(self) -> tuple[str, ...]:
         return (self.unit,) if self.unit is not None else ()
 
-    def start(self, seed: int) -> Callable[[Any, RowNumbers], Any]:
+    def start(self, seed: int) -> Callable[[pa.Table, RowNumbers], pa.Table]:
         key = random.derive(seed, "sample", self.unit or "")
 
-        def chosen(table: Any, rows: RowNumbers) -> npt.NDArray[np.bool_]:
+        def chosen(table: pa.Table, rows: RowNumbers) -> npt.NDArray[np.bool_]:
             if self.unit is None:
                 return np.asarray(random.uniforms(key, rows) < self.share)
             return _people(table.column(self.unit), key, self.share)

@@ -143,7 +143,7 @@ _ARROW = {
 }
 
 
-def read_plain(raw: bytes, dialect: Dialect, width: int, null: Sequence[str]) -> Any:
+def read_plain(raw: bytes, dialect: Dialect, width: int, null: Sequence[str]) -> pa.Table:
     """The fields of the file as an Arrow table of texts, its heading left out; None where it is not plainly written."""
     from pyarrow import csv
 
@@ -176,7 +176,7 @@ def read_plain(raw: bytes, dialect: Dialect, width: int, null: Sequence[str]) ->
     return table.combine_chunks()
 
 
-def typed(table: Any, sql_types: Sequence[str], names: Sequence[str]) -> Any:
+def typed(table: pa.Table, sql_types: Sequence[str], names: Sequence[str]) -> pa.Table:
     """The columns in their types and under their names; None where a text does not fit, which the long way explains."""
     arrays = []
     try:
@@ -187,7 +187,7 @@ def typed(table: Any, sql_types: Sequence[str], names: Sequence[str]) -> Any:
     return pa.table(dict(zip(names, arrays, strict=True)))
 
 
-def arrow_type(sql_type: str) -> Any:
+def arrow_type(sql_type: str) -> pa.DataType:
     """The Arrow type of a column of that SQL type."""
     if sql_type.startswith("DECIMAL"):
         return pa.decimal128(*(int(x) for x in re.findall(r"\d+", sql_type)))
@@ -231,7 +231,7 @@ class _Texts:
     marks: bool
 
     @classmethod
-    def of(cls, column: Any, dialect: Dialect) -> _Texts:
+    def of(cls, column: pa.ChunkedArray, dialect: Dialect) -> _Texts:
         values = [v for v in column.unique().to_pylist() if v is not None]
         if empty := dialect.quoted_empty == "numbers" and "" in values:
             values.remove("")
@@ -361,7 +361,7 @@ def _without_marks(text: str) -> str:
 _SHORTENED = re.compile(r"-?[0-9]([.,][0-9]{1,5})?E\+1[1-9]")
 
 
-def shortened(column: Any) -> bool:
+def shortened(column: pa.ChunkedArray) -> bool:
     """Whether some texts of a column are whole numbers of 12 to 20 digits as spreadsheets show them, without most of the digits.
 
     >>> shortened(pa.array(["1.23E+15", "17"])), shortened(pa.array(["1.5e+12"])), shortened(pa.array(["1.5E+03"]))

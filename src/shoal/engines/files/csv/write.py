@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.files.packing import Packing, packed
-from shoal.kernels.arrow import from_texts, seconds, spelled, without_nan
+from shoal.kernels.arrow import ArrowValues, from_texts, seconds, spelled, without_nan
 from shoal.kernels.text import canonical_text
 
 BLANKS = r" \x{00A0}\x{1680}\x{2000}-\x{200D}\x{202F}\x{205F}\x{2060}\x{3000}\x{FEFF}"
@@ -30,7 +30,7 @@ INNER = rf"([;\r\n])([{BLANKS}{QUOTES}]*(?:[{OTHERS}]|[{SIGNS}][0-9.,]*[^0-9.,;\
 NUMBER = r"^[+\-]?[0-9]+([.,][0-9]+)?$"
 
 
-def inert(text: Any) -> Any:
+def inert(text: ArrowValues) -> ArrowValues:
     """Texts of a pyarrow string array with an apostrophe where a spreadsheet would run them.
 
     >>> import pyarrow as pa
@@ -56,7 +56,7 @@ _MARKS = [bytes([b]) for b in b"=+-@\t\r\n\x0b\x0c\xef"]
 """The bytes that every text which could run holds one of; those of full-width signs begin with EF."""
 
 
-def _may_run(text: Any) -> bool:
+def _may_run(text: ArrowValues) -> bool:
     """Whether any text of a pyarrow string array holds such a byte: most columns hold none, and need no closer look."""
     _, offsets, data = text.buffers()
     if data is None or not len(text):
@@ -67,7 +67,13 @@ def _may_run(text: Any) -> bool:
 
 
 def write_csv(
-    path: Path, schema: Any, tables: Iterator[Any], *, raw: bool = False, delimiter: str = ",", packing: Packing = "none"
+    path: Path,
+    schema: pa.Schema,
+    tables: Iterator[pa.Table],
+    *,
+    raw: bool = False,
+    delimiter: str = ",",
+    packing: Packing = "none",
 ) -> None:
     """UTF-8, text always quoted, numbers never. Missing is an empty field, the empty text is ``""``.
 
@@ -82,21 +88,21 @@ def write_csv(
             _write(sink, pa.Table.from_arrays(columns, names=table.column_names), delimiter, header=False)
 
 
-def _write(sink: Any, table: Any, delimiter: str, *, header: bool) -> None:
+def _write(sink: Any, table: pa.Table, delimiter: str, *, header: bool) -> None:
     import pyarrow.csv as pc_csv
 
     options = pc_csv.WriteOptions(include_header=header, quoting_style="needed", delimiter=delimiter)
     pc_csv.write_csv(table, sink, write_options=options)
 
 
-def _printed_type(kind: Any) -> Any:
+def _printed_type(kind: pa.DataType) -> pa.DataType:
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if pa.types.is_duration(kind):
         return pa.float64()
     return kind if plain or pa.types.is_boolean(kind) or pa.types.is_date32(kind) else pa.string()
 
 
-def _print_values(values: Any, raw: bool) -> Any:
+def _print_values(values: ArrowValues, raw: bool) -> ArrowValues:
     if pa.types.is_duration(values.type):
         return seconds(values)
     if pa.types.is_floating(values.type):

@@ -52,7 +52,7 @@ class _Frame:
 
 
 def write_spss(
-    path: Path, tables: Iterator[Any], columns: Sequence[Column], hidden: frozenset[str], *, packed: bool = False
+    path: Path, tables: Iterator[pa.Table], columns: Sequence[Column], hidden: frozenset[str], *, packed: bool = False
 ) -> Codes:
     """An SPSS .sav file; labels of values that no longer occur are left out for the columns ``hidden``."""
     frame = _prepare(tables, columns, "spss", hidden)
@@ -76,7 +76,7 @@ def write_spss(
     return frame.codes
 
 
-def write_stata(path: Path, tables: Iterator[Any], columns: Sequence[Column], hidden: frozenset[str]) -> Codes:
+def write_stata(path: Path, tables: Iterator[pa.Table], columns: Sequence[Column], hidden: frozenset[str]) -> Codes:
     """A Stata .dta file."""
     frame = _prepare(tables, columns, "stata", hidden)
     _call(
@@ -97,7 +97,7 @@ def write_stata(path: Path, tables: Iterator[Any], columns: Sequence[Column], hi
     return frame.codes
 
 
-def write_transport(path: Path, tables: Iterator[Any], columns: Sequence[Column], hidden: frozenset[str]) -> None:
+def write_transport(path: Path, tables: Iterator[pa.Table], columns: Sequence[Column], hidden: frozenset[str]) -> None:
     """A SAS transport file (.xpt, version 8): it holds no value labels; groups stay texts."""
     frame = _prepare(tables, columns, "sas", hidden)
     _call("write_xport", frame.pandas(), str(path), column_labels=frame.notes, variable_format=frame.forms)
@@ -139,7 +139,7 @@ def _call(name: str, first: Any, *more: Any, **options: Any) -> Any:
 
 
 def _prepare(
-    tables: Iterator[Any], columns: Sequence[Column], package: Literal["spss", "stata", "sas"], hidden: frozenset[str]
+    tables: Iterator[pa.Table], columns: Sequence[Column], package: Literal["spss", "stata", "sas"], hidden: frozenset[str]
 ) -> _Frame:
     table = pa.concat_tables(list(tables))
     out = _Frame()

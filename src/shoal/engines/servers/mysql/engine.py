@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -20,8 +20,12 @@ from shoal.engines.core.base import Relation, refused_loss
 from shoal.engines.servers.mysql.session import Session, booleans_of, mapping_types, native_type, python_rows, reading
 from shoal.engines.servers.tables import build_relation, no_table, spellings, table_expression
 from shoal.errors import EngineError
+from shoal.kernels.arrow import ArrowValues
 from shoal.model.roles import Column
 from shoal.steps.sql import call, cast, named, string, when
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _COLUMNS = """
 SELECT table_name, column_name, data_type, column_type, coalesce(numeric_precision, 0), coalesce(numeric_scale, 0)
@@ -64,7 +68,7 @@ class MySQL(Session):
         with self._appearing(name) as table:
             self._run(self.render(exp.Create(this=table, kind="TABLE", expression=query)))
 
-    def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
+    def load_table(self, name: str, batches: Iterator[pa.RecordBatch], columns: Sequence[Column]) -> None:
         import pymysql
 
         first = next(batches)
@@ -170,7 +174,7 @@ class MySQL(Session):
             return exp.func("LOWER", call("HEX", value.copy()))
         return super().text(value, column)
 
-    def decode(self, values: Any, column: Column) -> Any:
+    def decode(self, values: ArrowValues, column: Column) -> ArrowValues:
         if column.kind == "boolean":
             return booleans_of(values, column)
         return super().decode(values, column)
@@ -180,7 +184,7 @@ class MySQL(Session):
         return value if value.name.startswith("k") else self.key(value, column)
 
     @contextmanager
-    def mapping(self, data: Any) -> Iterator[exp.Expr]:
+    def mapping(self, data: pa.Table) -> Iterator[exp.Expr]:
         """A JSON text read as a table, which the server indexes by itself: no right to create anything is needed.
 
         A long one travels in parts, as variables of the session.
@@ -240,7 +244,7 @@ def with_fractions(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def json_text(data: Any) -> str:
+def json_text(data: pa.Table) -> str:
     """The rows of a mapping as a JSON text of lists."""
     columns = [data[name].to_pylist() for name in data.column_names]
     return json.dumps(list(zip(*columns, strict=True)), ensure_ascii=False)

@@ -18,6 +18,7 @@ from shoal.engines.core.base import BATCH_ROWS, Relation
 from shoal.engines.servers.mysql.login import address_of, connected
 from shoal.engines.servers.tables import Reading, Server
 from shoal.errors import DataError, EngineError, InternalError, need
+from shoal.kernels.arrow import ArrowValues
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, column
 
@@ -64,7 +65,7 @@ def _stored_type(word: str, native: str) -> Any:
     return pa.uint64() if word == "bigint" and "unsigned" in native else None
 
 
-def arrow_column(values: Sequence[bytes | None], field: Any) -> Any:
+def arrow_column(values: Sequence[bytes | None], field: Any) -> pa.Array:
     """One column of a result: the driver's bytes, parsed by Arrow."""
     raw = pa.array(values, pa.binary())
     code = field.type_code
@@ -91,20 +92,20 @@ def arrow_column(values: Sequence[bytes | None], field: Any) -> Any:
         ) from None
 
 
-def _times(text: Any) -> Any:
+def _times(text: pa.Array) -> pa.Array:
     """Times of day; MySQL's TIME may also be a duration of many hours, which is none."""
     moment = pc.binary_join_element_wise("1970-01-01", text, " ").cast(pa.timestamp("us"))
     return moment.cast(pa.time64("us"))
 
 
-def _integers(text: Any) -> Any:
+def _integers(text: pa.Array) -> pa.Array:
     try:
         return text.cast(pa.int64())
     except pa.ArrowInvalid:  # BIGINT UNSIGNED
         return text.cast(pa.decimal128(38, 0))
 
 
-def native_type(arrow_type: Any) -> str:
+def native_type(arrow_type: pa.DataType) -> str:
     """The column type of a new table for an Arrow type."""
     test = pa.types
     if test.is_decimal(arrow_type):
@@ -122,7 +123,7 @@ def native_type(arrow_type: Any) -> str:
     return next((word for check, word in types if check(arrow_type)), "LONGTEXT")
 
 
-def mapping_types(data: Any) -> dict[str, str]:
+def mapping_types(data: pa.Table) -> dict[str, str]:
     """Column types of a mapping, no longer than its values: short ones stay in memory and can be indexed.
 
     Columns whose names begin with ``k`` are keys and held as bytes.
@@ -145,17 +146,17 @@ def mapping_types(data: Any) -> dict[str, str]:
     return out
 
 
-def arrow_batch(rows: Sequence[Any], fields: Sequence[Any]) -> Any:
+def arrow_batch(rows: Sequence[Any], fields: Sequence[Any]) -> pa.RecordBatch:
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
     arrays = [arrow_column(values, field) for values, field in zip(columns, fields, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, names=[f.name if isinstance(f.name, str) else f.name.decode() for f in fields])
 
 
-def python_rows(batch: Any) -> list[tuple[Any, ...]]:
+def python_rows(batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
     return list(zip(*(c.to_pylist() for c in batch.columns), strict=True))
 
 
-def booleans_of(values: Any, column: Column) -> Any:
+def booleans_of(values: ArrowValues, column: Column) -> ArrowValues:
     if pa.types.is_boolean(values.type):
         return values
     numbers = values.cast(pa.int64())
@@ -259,7 +260,7 @@ class Session(Server):
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
-    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         import pymysql
         from pymysql.cursors import SSCursor
 

@@ -19,6 +19,7 @@ from shoal.engines.core.base import Relation, refused_loss
 from shoal.engines.servers.postgres.session import LooseNumeric, Session, check_finite, reading
 from shoal.engines.servers.tables import Remembered, build_relation, no_table, spellings, table_expression
 from shoal.errors import EngineError
+from shoal.kernels.arrow import ArrowValues
 from shoal.model.roles import Column
 from shoal.steps.sql import aliased, call, cast, column, string
 
@@ -80,7 +81,7 @@ class Postgres(Session):
         self._run(self.render(exp.Create(this=table_expression(schema, table), kind="TABLE", expression=query)))
         self.made = self.render(table_expression(schema, table))
 
-    def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
+    def load_table(self, name: str, batches: Iterator[pa.RecordBatch], columns: Sequence[Column]) -> None:
         self._may_write()
         schema, table = self._free(name)
         first = next(batches)
@@ -159,7 +160,7 @@ class Postgres(Session):
             return call("ENCODE", value.copy(), string("hex"))
         return super().text(value, column)
 
-    def decode(self, values: Any, column: Column) -> Any:
+    def decode(self, values: ArrowValues, column: Column) -> ArrowValues:
         decoded = super().decode(values, column)
         if column.kind in ("date", "timestamp"):
             check_finite(decoded, column)
@@ -169,7 +170,7 @@ class Postgres(Session):
         return exp.EQ(this=_hashable(left), expression=_hashable(right))
 
     @contextmanager
-    def mapping(self, data: Any) -> Iterator[exp.Expr]:
+    def mapping(self, data: pa.Table) -> Iterator[exp.Expr]:
         """One array literal per column, unnested: quick to parse, and no right to create anything is needed."""
         query = parse_one("SELECT * FROM UNNEST(a) AS u(b)", dialect="postgres")
         arrays, names = [], []

@@ -20,6 +20,7 @@ from shoal.engines.core.base import BATCH_ROWS
 from shoal.engines.core.kinds import no_rows
 from shoal.engines.servers.tables import Reading, Server
 from shoal.errors import DataError, EngineError, UsageError, need
+from shoal.kernels.arrow import ArrowValues
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, column, string
 
@@ -65,7 +66,7 @@ def _digits(typmod: str) -> tuple[int | None, int]:
     return ((packed - 4) >> 16) & 0xFFFF, scale - 0x800 if scale & 0x400 else scale
 
 
-def plain(batch: Any) -> Any:
+def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A batch without extension types: numbers as decimals, the rest as their storage."""
     if not any(isinstance(f.type, pa.BaseExtensionType) for f in batch.schema):
         return batch
@@ -74,7 +75,7 @@ def plain(batch: Any) -> Any:
     )
 
 
-def _column(values: Any, field: Any) -> Any:
+def _column(values: ArrowValues, field: Any) -> pa.Array:
     if not isinstance(field.type, pa.BaseExtensionType):
         return values
     facts = field.metadata or {}
@@ -90,7 +91,7 @@ def _column(values: Any, field: Any) -> Any:
         raise DataError("a numeric column holds infinity.", hint="Replace it in the database, or leave the column out.") from None
 
 
-def _sum(stored: Any) -> Any:
+def _sum(stored: pa.Array) -> pa.Array:
     """Computed numbers without a declared scale: whole ones as decimals, others as floats."""
     try:
         return stored.cast(pa.decimal128(38, 0))
@@ -98,7 +99,7 @@ def _sum(stored: Any) -> Any:
         return stored.cast(pa.float64())
 
 
-def check_finite(values: Any, column: Column) -> None:
+def check_finite(values: ArrowValues, column: Column) -> None:
     """PostgreSQL has infinite dates, which nothing else can write down."""
     unit = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
     days = pc.min_max(values.view(unit)).as_py()
@@ -165,7 +166,7 @@ class Session(Server):
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
-    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         sql = self.render(query)
         with self._answering() as cursor:
             cursor.execute(sql)
@@ -196,7 +197,7 @@ class Session(Server):
             cursor.execute(sql, parameters or None)
             return cursor.fetch_arrow_table() if cursor.description else None
 
-    def _schema(self, sql: str) -> Any:
+    def _schema(self, sql: str) -> pa.Schema:
         """The columns that a query would have; it is prepared, not run."""
         with self._answering() as cursor:
             return cursor.adbc_execute_schema(sql)
