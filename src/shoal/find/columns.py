@@ -22,6 +22,7 @@ from shoal.find.identifiers import identifier_form, spread
 from shoal.find.missing_values import BELOW, asked, below_codes, missing_spellings, number_codes
 from shoal.find.name_words import raw_words
 from shoal.find.questions import Batteries, marks_beside, statement
+from shoal.find.roles.by_name import FEW_NUMBERS
 from shoal.find.roles.decide import UNITS, decide, person_column, with_scale
 from shoal.find.roles.decision import CHANGE, FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import SEVERAL
@@ -38,8 +39,11 @@ LEAST_PRIVATE, PRIVATE_KNOWN = 3, 0.45
 """Such columns, and their share of those whose name tells something, from which it is too, however many names tell nothing."""
 LEAST_QUASI, QUASI_SHARE = 3, 0.6
 """Columns that others know, and their share of those whose name tells something, from which a table is a census of people."""
-LEAST_KNOWN, KNOWN_SHARE, MONEY_SHARE = 3, 0.3, 0.5
-"""Columns whose name tells something, and their share, from which the others hold nothing secret; the share beside money."""
+LEAST_KNOWN, LEAST_BESIDE, KNOWN_SHARE, MONEY_SHARE = 3, 2, 0.3, 0.5
+"""Columns that tell what they hold, those of them in a table of at most four columns, and their share, from which the others hold
+nothing secret; the share beside money."""
+PARTLY = 0.25
+"""Share of such columns from which values that very many rows share may be known; none says health or crime, and few money."""
 ALIKE, HIGHEST = 4, 100
 """Columns of numbers up to the highest mark that no name explains from which they number nobody: a table has one key."""
 CENSUS = 6
@@ -76,15 +80,19 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     well_named = "sex" in known and len(known) >= LEAST_QUASI
     dummies = _dummies(bare)
     single = [(topic, facts.name) for topic, facts in zip(topics, table, strict=True) if facts.name not in dummies]
-    private, about_people, understood = _about([topic for topic, _ in single], [name for _, name in single])
+    forms = {f.name: identifier_form(f.values, f.kind) for f in bare}
+    spoken = {f.name: spoken_of(f.values, f.kind) for f in bare}
+    clear = sum(
+        t is None and f.name not in dummies and bool(forms[f.name] or spoken[f.name]) for t, f in zip(topics, bare, strict=True)
+    )
+    private, about_people, understood, partly = _about([topic for topic, _ in single], [name for _, name in single], clear)
     batteries = Batteries.of(bare)
     marks = marks_beside(bare, [t.key if t else "" for t in topics])
     alike = sum(t is None and _rated(f) for t, f in zip(topics, bare, strict=True)) >= ALIKE
     several = sum(f.whole and f.distinct == f.filled >= FEWEST_ROWS for f in bare) >= SEVERAL
     findings = []
     for facts, gone, topic in zip(bare, spelled, topics, strict=True):
-        value_topic = spoken_of(facts.values, facts.kind)
-        form = identifier_form(facts.values, facts.kind)
+        value_topic, form = spoken[facts.name], forms[facts.name]
         if form is not None and form[0].key == "phone" and _few_codes(facts, topic):
             form = None
         usual = _usual(topic, facts) if topic is not None else BY_KEY[value_topic[0]].scale if value_topic else ""
@@ -114,6 +122,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
                 understood,
                 alike and _rated(facts),
                 batteries.score(facts.name),
+                partly,
             )
         )
         guess = guess if facts.said_scale else with_scale(decision, guess)
@@ -139,10 +148,10 @@ def _dummies(table: Sequence[ColumnFacts]) -> dict[str, ColumnFacts]:
     return out
 
 
-def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, bool, bool]:
+def _about(topics: Sequence[Topic | None], names: Sequence[str], by_values: int) -> tuple[bool, bool, bool, bool]:
     """What a table is about, by the names of its columns: health, money or conduct; who and what people are; nothing secret.
 
-    The last is so if enough names tell what they hold, and hardly one says health, none crime.
+    The last is so if enough names tell what they hold, or ``by_values`` of the others, and hardly one says health, none crime.
     """
     subjects = [topic for topic in topics if topic is None or topic.role is not Role.DIRECT]
     known = [t for t in subjects if _is_known(t)]
@@ -161,9 +170,11 @@ def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, 
     quasi = sum(t.role is Role.QUASI for t in short)
     health = sum(t.about == "health" for t in short)
     census = quasi >= max(LEAST_QUASI, QUASI_SHARE * len(short), CENSUS * health)
-    clear = len(short) + sum(t is not None and t.role is Role.DIRECT for t in topics)
-    enough = clear >= max(LEAST_KNOWN, (MONEY_SHARE if private else KNOWN_SHARE) * len(topics))
-    return private, not private and census, enough and not crime and (not health or clear > CENSUS * health)
+    clear = len(short) + sum(t is not None and t.role is Role.DIRECT for t in topics) + by_values
+    least = LEAST_KNOWN if private else min(LEAST_KNOWN, max(LEAST_BESIDE, len(topics) / 2))
+    enough = clear >= max(least, (MONEY_SHARE if private else KNOWN_SHARE) * len(topics))
+    partly = clear >= PARTLY * len(topics) and not private and not health and not crime
+    return private, not private and census, enough and not crime and (not health or clear > CENSUS * health), partly
 
 
 def _rated(facts: ColumnFacts) -> bool:
@@ -226,6 +237,7 @@ def _mark_columns(
     alike = _like_the_key(made, unit)
     surnames = _beside_given_names(made)
     others = _of_the_key(made)
+    shared = _shared_numbers(made)
     weight = next((facts.name for facts, decision, _ in made if decision.topic == "survey_weight"), None)
     out = []
     for facts, _, finding in made:
@@ -250,6 +262,9 @@ def _mark_columns(
             why = "nearly all its values stand in a column that names people: it names another of them"
             finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.6, topic="person_number", hipaa=18)
             finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
+        elif facts.name in shared:
+            why = "its name says a number, and several of the people that another column names share each: others may know it"
+            finding = replace(finding, role=Role.QUASI, reason=why, confidence=0.4, change=CHANGE[Role.QUASI])
         elif facts.name == event:
             why = "people have several rows, and it shows when: others may know it"
             finding = replace(finding, role=Role.QUASI, reason=why, confidence=0.6, topic="event_date")
@@ -295,6 +310,27 @@ def _inside(facts: ColumnFacts, key: set[str]) -> bool:
     """Whether most values are long enough and stand among the values of a key, of which there are more."""
     long = sum(len(v) >= LEAST_SIGNS and v in key for v in facts.values)
     return facts.distinct < len(key) and long >= INSIDE * facts.distinct
+
+
+PEOPLE_EACH, ROWS_EACH = 2, 5
+"""People, and rows, for each number from which it is that of a group: a branch, a physician, a product."""
+
+
+def _shared_numbers(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> frozenset[str]:
+    """Numbers of a thing or another person that are few beside the people whom another column names or numbers."""
+    most = max((f.distinct for f, d, _ in made if d.role is Role.DIRECT and d.topic in PEOPLE), default=0)
+    return frozenset(
+        facts.name
+        for facts, decision, _ in made
+        if decision.role is Role.UNDECIDED
+        and decision.reason == FEW_NUMBERS
+        and PEOPLE_EACH * facts.distinct <= most
+        and facts.filled >= max(FEWEST_ROWS, ROWS_EACH * facts.distinct)
+    )
+
+
+PEOPLE = ("person_name", "name_part", "email", "phone", "national_number", "patient_number", "insurance_number", "person_number")
+"""Topics of columns that name the people of a table."""
 
 
 _ONE_WORD = re.compile(r"[^\W\d_]{2,}(?:[ '’-][^\W\d_]{2,}){0,2}")

@@ -286,7 +286,7 @@ def _same_order(a: Codes, b: Codes) -> bool:
 def _by_dates(findings: Sequence[ColumnFinding], rows: SomeRows) -> tuple[ColumnFinding, ...]:
     """Columns that hold the weekday, day, month or quarter of a date that others know."""
     dates = [f for f in findings if f.role is Role.QUASI and f.scale is Scale.DATE]
-    parts = [f for f in findings if _undoes(f)]
+    parts = [f for f in findings if _undoes(f) or (_unexplained(f) and f.distinct > 1 and f not in dates)]
     if not dates or not parts:
         return tuple(findings)
     screen = _Screen([rows.codes(f.name) for f in parts])

@@ -9,6 +9,7 @@ import pytest
 
 from shoal.find import ColumnFacts
 from shoal.find.columns import find_columns
+from shoal.find.people import of_things
 from shoal.find.safe_harbor.classes import identifier_class, refusal
 from shoal.find.safe_harbor.harmless import harmless, known_text
 from shoal.model.roles import Role
@@ -18,7 +19,7 @@ BESIDE = ("surname", "town", "occupation", "hobby")
 
 
 def column(name: str, values: Sequence[object], each: int | Sequence[int] = 10) -> ColumnFacts:
-    counts = np.full(len(values), each) if isinstance(each, int) else np.array(each)
+    counts = np.full(len(values), each) if isinstance(each, int) else np.array(list(each)[: len(values)])
     kind = "text" if isinstance(values[0], str) else "float" if isinstance(values[0], float) else "integer"
     return ColumnFacts(name, kind, [str(v) for v in values], counts, int(counts.sum()))
 
@@ -38,9 +39,31 @@ def test_a_value_that_many_rows_share_is_known_to_others_in_a_table_that_is_unde
     assert role(column("gizmoness", ["ax", "bo", "cu"])) is Role.QUASI
 
 
-@pytest.mark.parametrize(("known", "others", "expected"), [(3, 6, Role.QUASI), (3, 7, Role.UNDECIDED), (2, 0, Role.UNDECIDED)])
+@pytest.mark.parametrize(
+    ("known", "others", "expected"),
+    [(3, 6, Role.QUASI), (3, 7, Role.UNDECIDED), (2, 2, Role.UNDECIDED), (2, 1, Role.QUASI), (1, 1, Role.UNDECIDED)],
+)
 def test_three_names_and_three_of_ten_must_tell_what_they_hold(known: int, others: int, expected: Role) -> None:
+    """Two are enough in a table of four columns."""
+    twice = column("gizmoness", [f"w{a}{b}e" for a in "aeiou" for b in "bcdfg"], 2)
+    assert role(twice, known=("surname", "hobby", "created_at")[:known], others=others) is expected
+
+
+@pytest.mark.parametrize(("known", "others", "expected"), [(3, 8, Role.QUASI), (3, 9, Role.UNDECIDED), (1, 2, Role.QUASI)])
+def test_a_quarter_of_the_names_is_enough_for_values_that_many_rows_share(known: int, others: int, expected: Role) -> None:
     assert role(FLAG, known=("surname", "hobby", "created_at")[:known], others=others) is expected
+
+
+@pytest.mark.parametrize(("each", "expected"), [(5, Role.QUASI), (4, Role.UNDECIDED)])
+def test_many_rows_are_five_for_each_value(each: int, expected: Role) -> None:
+    values = ["ax", "bo", "cu", "de", "ef"]
+    assert role(column("gizmoness", values, each), known=("hobby",), others=2) is expected
+
+
+@pytest.mark.parametrize("money", ["salary", "religion"])
+def test_beside_money_or_opinions_a_quarter_of_the_names_is_not_enough(money: str) -> None:
+    assert role(FLAG, known=("hobby", money), others=1) is Role.UNDECIDED
+    assert role(FLAG, known=("surname", money), others=0) is Role.UNDECIDED
 
 
 @pytest.mark.parametrize("secret", ["diagnosis", "arrest_date"])
@@ -66,6 +89,20 @@ def test_values_repeat_with_two_rows_each(first: int, expected: Role) -> None:
 )
 def test_names_codes_and_numbers_that_may_be_those_of_people_are_asked_about(values: list[object]) -> None:
     assert role(column("gizmoness", values)) is not Role.QUASI
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([-1, *range(60)], Role.QUASI), ([n**3 for n in range(1, 60)], Role.QUASI), ([n**3 for n in range(1, 19)], Role.UNDECIDED)],
+)
+def test_numbers_below_zero_and_those_that_get_rarer_upwards_number_nobody(values: list[object], expected: Role) -> None:
+    assert role(column("gizmoness", values, [10, 11, 12] * 20 if len(values) == 60 else range(9, 9 + len(values)))) is expected
+
+
+@pytest.mark.parametrize(("high", "expected"), [(30, Role.QUASI), (31, Role.UNDECIDED)])
+def test_three_quarters_of_the_numbers_are_low(high: int, expected: Role) -> None:
+    numbers = [*range(1, 496, 5)][:90], [1001 - 15 * i for i in range(high)]
+    assert role(column("gizmoness", [*numbers[0], *numbers[1]], range(9, 99 + high))) is expected
 
 
 @pytest.mark.parametrize(("high", "expected"), [(100, Role.QUASI), (101, Role.UNDECIDED)])
@@ -174,3 +211,55 @@ def test_initials_are_no_small_vocabulary() -> None:
 def test_months_are_known_by_their_words(last: str, expected: Role) -> None:
     (found,) = find_columns([column("gizmoness", ["janeiro", "fevereiro", last])])
     assert found.role is expected
+
+
+@pytest.mark.parametrize(("people", "each", "expected"), [(24, 5, Role.QUASI), (23, 5, Role.UNDECIDED), (24, 4, Role.UNDECIDED)])
+def test_a_number_that_two_of_the_people_share_is_that_of_a_group(people: int, each: int, expected: Role) -> None:
+    """12 numbers, each in five rows at least."""
+    names = [f"{a}{b}rotsen" for a in "bdfgk" for b in "aeiou"][:people]
+    numbers = column("zork_id", list(range(11, 107, 8)), each)
+    (_, found) = find_columns([column("surname", names, 6), numbers])
+    assert found.role is expected
+
+
+def test_a_number_with_few_values_is_asked_about_where_no_column_names_people() -> None:
+    (_, found) = find_columns([column("colour", ["red", "blue"], 90), column("zork_id", [11, 25, 31], 60)])
+    assert found.role is Role.UNDECIDED
+
+
+@pytest.mark.parametrize(("rows", "first", "expected"), [(5, 1, True), (4, 1, False), (5, 0, True), (5, 2, False)])
+def test_numbers_from_one_count_a_few_rows(rows: int, first: int, expected: bool) -> None:
+    (found,) = find_columns([column("gizmoness", list(range(first, first + rows)), 1)])
+    assert (found.role is Role.DIRECT) is expected
+
+
+@pytest.mark.parametrize(("results", "expected"), [(95, Role.QUASI), (94, Role.DIRECT)])
+def test_results_of_games_are_no_codes_of_people(results: int, expected: Role) -> None:
+    values = [f"{n} : {200 - n}" for n in range(results)] + [f"{n}x{n}" for n in range(100 - results)]
+    (found,) = find_columns([column("gizmoness", values, 1)])
+    assert found.role is expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [(["active", "closed"], Role.QUASI), (["AB 12", "AB 13"], Role.UNDECIDED), (["Anna", "Peter", "Maria"], Role.UNDECIDED)],
+)
+def test_a_few_words_are_no_number_plates(values: list[object], expected: Role) -> None:
+    (found,) = find_columns([column("plate", values, 30)])
+    assert found.role is expected
+
+
+@pytest.mark.parametrize(("people", "expected"), [(9, True), (10, False)])
+def test_schools_that_are_called_after_people_are_no_people(people: int, expected: bool) -> None:
+    given = ["Anna", "Maria", "Diego", "Peter", "Laura", "David", "Julia", "Thomas", "Sofia", "Carlos"]
+    schools = [f"Universidad {g} Silva" for g in given[:9]]
+    assert of_things([*schools, *given[:people]]) is expected
+    (found,) = find_columns([column("gizmoness", [*schools, *given[:2]], 3)])
+    assert found.role is not Role.DIRECT
+
+
+@pytest.mark.parametrize("name", ["Codigo", "kod", "Kode", "codice", "コード", "번호", "номер"])
+def test_a_code_of_which_nearly_every_row_has_its_own_is_direct_in_other_languages(name: str) -> None:
+    values = [10 + 17 * n * n for n in range(1, 98)]
+    (found,) = find_columns([column(name, values, [2, 2, *([1] * 95)])])
+    assert found.role is Role.DIRECT

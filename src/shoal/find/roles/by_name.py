@@ -35,6 +35,7 @@ MOST_ORDINALS = 12
 """Different words up to which a column called "first" or "last" may hold something else than names: months, choices."""
 LONGEST_TITLE = 12
 """Letters of the longest usual form of address: Mademoiselle."""
+FEW_NUMBERS = "its name says a number or code, but it has few values"
 LONGEST_NAME, SURE = 5, 0.85
 """Words of a name that is not a question; how sure the values must be to outrank a name."""
 MOST_RUNGS = 12
@@ -50,6 +51,8 @@ MARKS = word_set("column_names", "marks in numbers")
 YEARS = word_set("column_names", "year")
 PERCENT = word_set("column_names", "percentage")
 _HOW_OFTEN = re.compile(alternatives("questions", "how often"))
+_WORDS = re.compile(r"[^\W\d_]{3,}(?:[ -][^\W\d_]{2,}){0,2}")
+"""One to three words; numbers of vehicles, cards and devices have digits."""
 _PLAIN_WORD = re.compile(r"[^\W\d_]{3}[^\d@]*")
 """Neither an address nor a number."""
 _DECIMALS = re.compile(r"[.,]\d{3,}$")
@@ -154,7 +157,7 @@ def counted_inside(facts: ColumnFacts) -> Decision:
     if counts_up(facts):
         why = "its name says a number, and it counts up inside groups"
         return Decision(Role.INSENSITIVE, why, 0.5, "technical", None, Scale.NOMINAL)
-    return Decision(Role.UNDECIDED, "its name says a number, but it has few values", 0.0, "", None, Scale.NOMINAL)
+    return Decision(Role.UNDECIDED, FEW_NUMBERS, 0.0, "", None, Scale.NOMINAL)
 
 
 def _years_at_school(facts: ColumnFacts) -> bool:
@@ -246,6 +249,9 @@ def _named_direct(view: ColumnView, topic: Topic) -> Decision | None:
         if topic.key in ("email", "phone") and all(_PLAIN_WORD.fullmatch(v.strip()) for v in facts.values):
             why = f"its name says {topic.says}, but its few values are words: of a provider or program"
             return Decision(Role.QUASI, why, 0.5, "technical", None, Scale.NOMINAL)
+        if topic.scale == "id" and all(_WORDS.fullmatch(v.strip()) for v in facts.values) and not names_share(facts.values):
+            why = f"its name says {topic.says}, but its few values are words, which others may know"
+            return Decision(Role.QUASI, why, 0.4, "", None, Scale.NOMINAL)
         if topic.key == "street":
             return Decision(
                 Role.QUASI, "its name says address, but it has few values: a kind of place", 0.6, "place", None, Scale.NOMINAL
@@ -288,7 +294,7 @@ def _named_number(view: ColumnView, topic: Topic, few: bool) -> Decision | None:
     if few and _few_small(facts) and topic.key != "patient_number" and (topic.key == "record_number" or counts_up(facts)):
         return counted_inside(facts)
     if few and topic.key == "record_number" and facts.filled >= FEWEST_ROWS:
-        return Decision(Role.UNDECIDED, "its name says a number or code, but it has few values", 0.0, "", None, Scale.NOMINAL)
+        return Decision(Role.UNDECIDED, FEW_NUMBERS, 0.0, "", None, Scale.NOMINAL)
     return _direct(topic)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ from shoal.find.bands import band_order, lower_end
 from shoal.find.finding import ColumnFacts, Evidence, Scale
 from shoal.find.identifiers import street_addresses
 from shoal.find.name_words import opaque
-from shoal.find.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, initials_share, names_share
+from shoal.find.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, initials_share, names_share, of_things
 from shoal.find.questions import ticked
 from shoal.find.roles.decision import FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import equally_often, in_a_block, is_key, numbering, one_shape
@@ -28,14 +29,18 @@ NO_PEOPLE = frozenset(
 """Topics whose values may be written like names of people and are none: towns, firms, saints' schools."""
 
 
+LEAST_COUNTED = 5
+"""Rows from which numbers from 0 or 1, each once and without a gap, count the rows."""
+
+
 def by_row_numbers(view: ColumnView) -> Decision | None:
     """Whole numbers without a gap, each once: they number the rows, under any column name."""
     facts, numbers = view.facts, view.facts.numbers
-    if numbers is None or not facts.whole or facts.missing or not facts.distinct == facts.rows == len(numbers) >= FEWEST_ROWS:
+    if numbers is None or not facts.whole or facts.missing or not facts.distinct == facts.rows == len(numbers):
         return None
-    if float(numbers.max() - numbers.min()) + 1 != facts.rows or (
-        view.topic is not None and view.topic.scale in ("date", "number")
-    ):
+    least = LEAST_COUNTED if facts.low in (0.0, 1.0) else FEWEST_ROWS
+    gapless = len(numbers) >= least and facts.high - facts.low + 1 == facts.rows
+    if not gapless or (view.topic is not None and view.topic.scale in ("date", "number")):
         return None
     return Decision(Role.DIRECT, "it numbers the rows without a gap", 0.85, "record_number", 18, Scale.ID)
 
@@ -67,7 +72,8 @@ def by_addresses(view: ColumnView) -> Decision | None:
 def by_value_topic(view: ColumnView) -> Decision | None:
     """What the words or codes of the values are about."""
     facts = view.facts
-    if facts.kind == "text" and facts.distinct > SINGLE_LEAST and (share := names_share(facts.values)) >= SINGLE_SHARE:
+    named = facts.kind == "text" and facts.distinct > SINGLE_LEAST and not of_things(facts.values)
+    if named and (share := names_share(facts.values)) >= SINGLE_SHARE:
         evidence = Evidence("names of people", round(share, 3), 0.8)
         return Decision(Role.DIRECT, "its values look like names of people", 0.8, "person_name", 1, Scale.ID, (evidence,))
     if view.value_topic is None:
@@ -88,6 +94,8 @@ def by_shape(view: ColumnView) -> Decision | None:
         return Decision(Role.QUASI, "it holds dates or times, which others may know", 0.65, "event_date", 3)
     if view.topic is None and facts.kind == "text" and month_or_weekday_share(facts.values) == 1:  # April is a name too
         return Decision(Role.QUASI, "its values are months or days of the week", 0.6, "event_date", 3)
+    if facts.kind == "text" and sum(_RESULT.fullmatch(v) is not None for v in facts.values) >= RESULTS * len(facts.values):
+        return Decision(Role.QUASI, "its values are pairs of numbers, as results of games are", 0.5)
     if is_key(facts):
         return Decision(
             Role.DIRECT, "its values are long codes, nearly all different, like a key of people", 0.75, "key", 18, Scale.ID
@@ -111,6 +119,10 @@ def by_shape(view: ColumnView) -> Decision | None:
             Role.SENSITIVE, "its values are large and round, like amounts of money", 0.6, "income", None, Scale.NUMBER
         )
     return None
+
+
+_RESULT, RESULTS = re.compile(r"\s*\d{1,3}\s*:\s*\d{1,3}\s*"), 0.95
+"""A result of a game, and the share of values that are written so."""
 
 
 def _ages(facts: ColumnFacts) -> bool:

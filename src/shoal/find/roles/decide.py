@@ -27,6 +27,7 @@ from shoal.find.roles.keys import (
     in_unknown_script,
     numbering,
     own_words,
+    rarer_than_low,
     repeated_numbers,
     short_codes,
 )
@@ -93,7 +94,9 @@ def _shared(view: ColumnView) -> Decision | None:
     Not so for questions, words that nobody can read, values that may name people, and numbers that may be theirs.
     """
     facts = view.facts
-    if not view.understood or view.topic is not None or facts.filled < max(FEWEST_ROWS, ROWS_EACH * facts.distinct):
+    each = ROWS_EACH if view.understood else MANY_EACH
+    known = view.understood or view.partly_understood
+    if not known or view.topic is not None or facts.filled < max(FEWEST_ROWS, each * facts.distinct):
         return None
     if (
         (facts.distinct == 2 and view.private and view.well_named)
@@ -104,6 +107,8 @@ def _shared(view: ColumnView) -> Decision | None:
         return None
     if short_codes(facts) if facts.numbers is None else not (view.rated or _counts(facts)):
         return None
+    if facts.numbers is None and facts.distinct > FEWEST_CODES and any(c.isdigit() for v in facts.values for c in v):
+        return None  # codes of people need not look alike
     if facts.numbers is None and (
         certain_in(spread(facts.values)) or typed_names(facts) or any(map(names_somebody, facts.values))
     ):
@@ -113,9 +118,11 @@ def _shared(view: ColumnView) -> Decision | None:
 
 
 def _counts(facts: ColumnFacts) -> bool:
-    """Whether they number nobody: fractions, two numbers, a short range of codes, or counts from 0 with few high ones."""
+    """Whether they number nobody: fractions, two numbers, a short range of codes, counts with few high ones, numbers below 0."""
     numbers = facts.numbers
     assert numbers is not None
+    if below_zero(facts) or rarer_than_low(numbers):
+        return True
     few = facts.distinct == 2 or (dense(facts) and facts.high <= MOST_CODES)
     high = float(facts.counts[numbers > facts.high / 2].sum())
     return few or not facts.whole or (facts.low == 0 and high <= FEW_HIGH * facts.filled)
@@ -140,8 +147,9 @@ RULES: tuple[tuple[Callable[[ColumnView], Decision | None], EvidenceKind], ...] 
 
 LEAST_OWN = 5
 """Rows from which each has its own text because they name people, not by accident."""
-ROWS_EACH, FEW_HIGH = 2, 0.25
-"""Rows per value from which values repeat, and the share of rows with high numbers up to which numbers count something."""
+ROWS_EACH, MANY_EACH, FEW_HIGH = 2, 5, 0.25
+"""Rows per value from which values repeat, the same in a table understood in part, and the share of rows with high numbers
+up to which numbers count something."""
 FEWEST_CODES = 12
 """Different values up to which numbers without a name are codes, also those with fractions."""
 OWN_CODES = 0.5

@@ -54,6 +54,8 @@ class ColumnView:
     """Whether it is one of several columns of numbers up to 100 that no name explains."""
     score: bool = False
     """Whether its name is a word for a statistic beside a code, or beside what several columns of answers begin with."""
+    partly_understood: bool = False
+    """Whether a quarter of the columns tell what they hold, none of them health or crime, and few money or conduct."""
 
 
 @dataclass(frozen=True)

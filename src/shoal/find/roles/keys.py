@@ -234,6 +234,27 @@ def numbering(facts: ColumnFacts, *, several: bool = False) -> bool:
     return alike and not _dense_in_one_part(numbers, several)
 
 
+LEAST_UNEVEN = 20
+"""Different numbers from which an uneven spread is not chance."""
+
+
+def rarer_than_low(numbers: npt.NDArray[np.float64]) -> bool:
+    """Whether high numbers lie much further apart than low ones, as those of counts and amounts do, and of people hardly.
+
+    >>> rarer_than_low(np.array([n**2.0 for n in range(40)])), rarer_than_low(np.arange(40.0))
+    (True, False)
+    """
+    if len(numbers) < LEAST_UNEVEN or not np.isfinite(numbers).all():
+        return False
+    middle = (float(numbers.min()) + float(numbers.max())) / 2
+    low = float(np.mean(numbers <= middle))
+    return low >= LOW_SHARE and _dense_in_one_part(numbers, several=False)
+
+
+LOW_SHARE = 0.75
+"""Share of the different numbers in the lower half of their range from which the high ones are rare."""
+
+
 def _dense_in_one_part(numbers: npt.NDArray[np.float64], several: bool) -> bool:
     """Whether numbers are spread more unevenly than numbers given out in turn, and not because they come in blocks."""
     place = np.sort(numbers)
@@ -256,26 +277,25 @@ def by_number_word(view: ColumnView) -> Decision | None:
     """A number of any thing, different in nearly every row."""
     facts = view.facts
     words = set(expanded(facts.name))
-    if not words & {"id", "nr", "no", "number", "num", "nbr", "nummer", "numero", "uid", "key", "code"} or facts.kind not in (
-        "text",
-        "integer",
-    ):
+    if words.isdisjoint(NUMBER_WORDS | CODE_WORDS) or facts.kind not in ("text", "integer"):
         return None
-    numbered = "id" in raw_words(facts.name) or not set(NUMBER_WORDS).isdisjoint(
-        raw_words(facts.name)[-1:]
-    )  # partner_number, not num_visits
+    numbered = "id" in raw_words(facts.name) or raw_words(facts.name)[-1:] in LAST_WORDS  # partner_number, not num_visits
     harmless = view.topic is not None and view.topic.role in (Role.SENSITIVE, Role.INSENSITIVE) and numbered
     least = CLUSTERED if harmless and facts.distinct >= LEAST_NUMBERED else 0.9  # ID_Parto would be published as a birth
     if facts.distinct < least * facts.filled or facts.filled < FEWEST_ROWS or view.guess.scale is Scale.DATE or below_zero(facts):
         return None
-    if view.topic is not None and view.topic.key in CODED and "code" in words:
+    if view.topic is not None and view.topic.key in CODED and not words.isdisjoint(CODE_WORDS):
         return None
     topic = view.topic if view.topic is not None and view.topic.role is Role.DIRECT else BY_KEY["record_number"]
     many = "nearly every row has its own" if facts.distinct >= 0.9 * facts.filled else "it has many"
     return Decision(Role.DIRECT, f"its name says {topic.says} and {many}", 0.9, topic.key, topic.hipaa or 18, Scale.ID)
 
 
-NUMBER_WORDS = ("num", "nbr", "nr", "nummer", "number", "numero")
+NUMBER_WORDS, CODE_WORDS = (word_set("column_names", f"word for {what}") for what in ("number", "code"))
+"""Words for the number or code of a thing: a whole word of a name."""
+ENDINGS = tuple(word_set("column_names", "person: number joined") - {"id", "key", "no"})
+LAST_WORDS = frozenset((word,) for word in ENDINGS)
+"""Words for "number" that joined words end with, and alone at the end of a name; many words end with the others."""
 _JOINED_ID = re.compile(r"[a-z]{4,}(?<!pa)(?<!o)(?<!br)(?<!gr)(?<!ac)id")
 """Joined names that end with id (utilityid); words that end so by themselves are none: unpaid, thyroid, hybrid."""
 OWN_NUMBERS = 0.99
@@ -294,7 +314,7 @@ def by_last_word(view: ColumnView) -> Decision | None:
         return None
     joined = bool(_JOINED_ID.fullmatch(last[0]))
     own = facts.distinct >= OWN_NUMBERS * facts.filled
-    ends = (*NUMBER_WORDS, "no") if own else NUMBER_WORDS  # cusno; words end with "no" too
+    ends = (*ENDINGS, "no") if own else ENDINGS  # cusno; words end with "no" too
     if not joined and not last[0].endswith(ends):
         return None
     if facts.distinct >= max(LEAST_NUMBERED, CLUSTERED * facts.filled):
