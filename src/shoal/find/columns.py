@@ -25,13 +25,13 @@ from shoal.find.questions import Batteries, marks_beside, statement
 from shoal.find.roles.by_name import FEW_NUMBERS
 from shoal.find.roles.decide import UNITS, decide, person_column, with_scale
 from shoal.find.roles.decision import CHANGE, FEWEST_ROWS, ColumnView, Decision
-from shoal.find.roles.keys import SEVERAL
+from shoal.find.roles.keys import SEVERAL, short_codes
 from shoal.find.scales import scale_of
 from shoal.find.topics import BY_KEY, LONG, OF_A_PERSON, Topic, speaks_of_crime, topics_beside
 from shoal.find.value_topics import spoken_of
 from shoal.find.vocabulary import folded, word_set
 from shoal.find.whole_numbers import MOST_CODES
-from shoal.model.roles import Role
+from shoal.model.roles import MOMENTS, Role
 
 PRIVATE_SHARE = 0.25
 """Share of columns about health, money or conduct from which a table is about them."""
@@ -83,7 +83,8 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     forms = {f.name: identifier_form(f.values, f.kind) for f in bare}
     spoken = {f.name: spoken_of(f.values, f.kind) for f in bare}
     clear = sum(
-        t is None and f.name not in dummies and bool(forms[f.name] or spoken[f.name]) for t, f in zip(topics, bare, strict=True)
+        t is None and f.name not in dummies and bool(forms[f.name] or spoken[f.name] or f.kind in MOMENTS)
+        for t, f in zip(topics, bare, strict=True)
     )
     private, about_people, understood, partly = _about([topic for topic, _ in single], [name for _, name in single], clear)
     batteries = Batteries.of(bare)
@@ -237,7 +238,7 @@ def _mark_columns(
     alike = _like_the_key(made, unit)
     surnames = _beside_given_names(made)
     others = _of_the_key(made)
-    shared = _shared_numbers(made)
+    shared = _shared_numbers(made, unit)
     weight = next((facts.name for facts, decision, _ in made if decision.topic == "survey_weight"), None)
     out = []
     for facts, _, finding in made:
@@ -263,7 +264,7 @@ def _mark_columns(
             finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.6, topic="person_number", hipaa=18)
             finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
         elif facts.name in shared:
-            why = "its name says a number, and several of the people that another column names share each: others may know it"
+            why = "numbers or codes that several of the people share whom another column names: others may know it"
             finding = replace(finding, role=Role.QUASI, reason=why, confidence=0.4, change=CHANGE[Role.QUASI])
         elif facts.name == event:
             why = "people have several rows, and it shows when: others may know it"
@@ -316,14 +317,15 @@ PEOPLE_EACH, ROWS_EACH = 2, 5
 """People, and rows, for each number from which it is that of a group: a branch, a physician, a product."""
 
 
-def _shared_numbers(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> frozenset[str]:
+def _shared_numbers(made: list[tuple[ColumnFacts, Decision, ColumnFinding]], unit: str | None) -> frozenset[str]:
     """Numbers of a thing or another person that are few beside the people whom another column names or numbers."""
-    most = max((f.distinct for f, d, _ in made if d.role is Role.DIRECT and d.topic in PEOPLE), default=0)
+    people = (f.distinct for f, d, _ in made if d.role is Role.DIRECT and (d.topic in PEOPLE or f.name == unit))
+    most = max(people, default=0)
     return frozenset(
         facts.name
         for facts, decision, _ in made
         if decision.role is Role.UNDECIDED
-        and decision.reason == FEW_NUMBERS
+        and (decision.reason == FEW_NUMBERS or (not decision.topic and short_codes(facts)))
         and PEOPLE_EACH * facts.distinct <= most
         and facts.filled >= max(FEWEST_ROWS, ROWS_EACH * facts.distinct)
     )

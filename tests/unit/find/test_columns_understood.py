@@ -263,3 +263,72 @@ def test_a_code_of_which_nearly_every_row_has_its_own_is_direct_in_other_languag
     values = [10 + 17 * n * n for n in range(1, 98)]
     (found,) = find_columns([column(name, values, [2, 2, *([1] * 95)])])
     assert found.role is Role.DIRECT
+
+
+def own_codes(name: str, own: int) -> ColumnFacts:
+    """20 rows, some of them the only ones with their document number; a third of the numbers have no digit."""
+    letters = "QLGZUIBNMSCVXTWRDFHJ"
+    codes = [f"{letters[i]}{letters[-i]}{i if i % 3 else 'K'}{letters[i // 2]}" for i in range(own + 5)]
+    return column(name, codes, [*([1] * own), 2, 2, 2, 2, 12 - own])
+
+
+@pytest.mark.parametrize("name", ["satisfaction", "hobby", "opinion_entered", "religion", "salary", "treatment"])
+def test_codes_that_most_rows_have_for_themselves_are_not_published(name: str) -> None:
+    (found,) = find_columns([own_codes(name, 10)])
+    assert found.role not in (Role.SENSITIVE, Role.INSENSITIVE)
+
+
+@pytest.mark.parametrize(("own", "expected"), [(10, Role.UNDECIDED), (9, Role.SENSITIVE)])
+def test_most_rows_are_half_of_them(own: int, expected: Role) -> None:
+    (found,) = find_columns([own_codes("satisfaction", own)])
+    assert found.role is expected
+
+
+@pytest.mark.parametrize(("codes", "expected"), [(10, Role.UNDECIDED), (9, Role.SENSITIVE)])
+def test_half_of_the_codes_have_a_digit(codes: int, expected: Role) -> None:
+    words = [
+        f"{a}{b}r{n % 10 if n < codes else 'k'}t"
+        for n, (a, b) in enumerate(zip("bdfgklmnprbdfgklmnpr", "aeiouaeiouaeioaueiua", strict=True))
+    ]
+    (found,) = find_columns([column("satisfaction", words, 1)])
+    assert len(set(words)) == 20
+    assert found.role is expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [(["2020/08-2020/10", "2021/01-2021/12", "2020/09-2023/08"], True), (["3020/08-2020/10", "2021/13-2021/12", "2-3"], False)],
+)
+def test_periods_are_dates(values: list[object], expected: bool) -> None:
+    (found,) = find_columns([column("gizmoness", values)])
+    assert (found.topic == "event_date") is expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [(["yes", "no"], Role.QUASI), (["TRUE", "FALSE"], Role.QUASI), (["p", "q"], Role.UNDECIDED)]
+)
+def test_whether_somebody_has_an_account_is_not_its_number(values: list[object], expected: Role) -> None:
+    (found,) = find_columns([column("account_number", values, 50)])
+    assert found.role is expected
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(5, Role.QUASI), (4, Role.UNDECIDED)])
+def test_a_flag_of_ten_rows_repeats(rows: int, expected: Role) -> None:
+    assert role(column("gizmoness", ["ax", "bo"], rows)) is expected
+
+
+@pytest.mark.parametrize(("digits", "expected"), [(7, Role.DIRECT), (6, Role.UNDECIDED)])
+def test_long_numbers_in_a_few_rows_are_direct(digits: int, expected: Role) -> None:
+    """Telephone numbers of seven people, one of them twice; the name says nothing."""
+    numbers = [10 ** (digits - 1) + 7919 * i for i in range(7)]
+    (found,) = find_columns([column("SODT", numbers, [2, *([1] * 6)])])
+    assert found.role is expected
+
+
+def test_codes_of_a_few_rows_are_those_of_groups_if_another_column_names_more_people() -> None:
+    names = column("surname", [f"{a}{b}rotsen" for a in "bdfgkl" for b in "aeiou"], 6)
+    assert find_columns([names, column("gizmoness", ["E1", "E2", "E3"], 60)])[-1].role is Role.QUASI
+    assert (
+        find_columns([column("colour", ["red", "blue"], 90), column("gizmoness", ["E1", "E2", "E3"], 60)])[-1].role
+        is Role.UNDECIDED
+    )

@@ -24,6 +24,8 @@ OFTEN_INSIDE = 0.2
 """Share of different texts with an e-mail address, telephone number or the like inside, from which they are why it is kept."""
 TYPED, RARE, SHARED = 2, 0.1, 0.5
 """Rows, and share of them, that have a text at most if a person typed it; share of rows that choose from the other texts."""
+OWN_LEAST, OWN_SHARE, SHORTEST_CODE = 5, 0.5, 4
+"""Rows, share of them that are the only ones with their code, and letters or digits of it, from which it may name them."""
 LONGEST_ANSWER = 3
 """Digits that the number in an answer of few words has at most: years and numbers of people have more."""
 SHORTEST_OWN = 1_000
@@ -39,7 +41,7 @@ def by_cells(view: ColumnView, decision: Decision) -> Decision:
         return decision
     text = facts.kind == "text" and facts.numbers is None
     if decision.role in (Role.SENSITIVE, Role.INSENSITIVE) and decision.topic != "survey_weight":
-        why = _texts(facts, decision) if text else _numbers(view, decision)
+        why = _texts(facts, decision, view.guess.scale) if text else _numbers(view, decision)
         if why:
             return with_evidence(
                 Decision(Role.UNDECIDED, f"its name says something else, but {why}", 0.0, decision.topic), "shape"
@@ -60,16 +62,27 @@ def by_cells(view: ColumnView, decision: Decision) -> Decision:
 _ONE_LENGTH = "its values are long numbers or codes of one length, as those of people are"
 
 
-def _texts(facts: ColumnFacts, decision: Decision) -> str:
+def _texts(facts: ColumnFacts, decision: Decision, scale: Scale) -> str:
     """Why texts may name people in spite of what the column's name says; empty if nothing shows it."""
     if decision.topic not in CODED and is_key(facts):
         return _ONE_LENGTH
+    if scale is Scale.NOMINAL and decision.topic not in CODED and _own_codes(facts):
+        return "most rows have a code of their own"
     people = facts.distinct > SINGLE_LEAST and names_share(facts.values) >= SINGLE_SHARE
     if facts.distinct > 2 and (people or full_names_share(facts.values) >= FULL_SHARE):
         return "its values look like names of people"
     if typed_names(facts):
         return "some of its values, which few rows have, may name people or years"
     return ""
+
+
+def _own_codes(facts: ColumnFacts) -> bool:
+    """Whether most rows are the only ones with their code: one word, and most of these hold a digit."""
+    if facts.filled < OWN_LEAST or facts.singled_out < OWN_SHARE:
+        return False
+    looked = spread(facts.values)
+    words = sum(len(v) >= SHORTEST_CODE and not any(map(str.isspace, v.strip())) for v in looked)
+    return words >= 0.9 * len(looked) and 2 * sum(any(map(str.isdigit, v)) for v in looked) >= len(looked)
 
 
 _ADDRESS = re.compile(r"\w\.[^\W\d_]{2,}/\w")

@@ -13,7 +13,7 @@ from shoal.find.identifiers import spread
 from shoal.find.name_words import raw_words, words_of
 from shoal.find.orders import answers_of_opinion
 from shoal.find.people import SINGLE_SHARE, names_share
-from shoal.find.questions import NO, YES, answer_texts, statement, ticked
+from shoal.find.questions import NO, YES, YES_NO, answer_texts, statement, ticked
 from shoal.find.roles.decision import FEW_VALUES, FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import CLUSTERED, below_zero, drawn_key, is_key
 from shoal.find.scales import reads_as_text
@@ -249,6 +249,9 @@ def _named_direct(view: ColumnView, topic: Topic) -> Decision | None:
         if topic.key in ("email", "phone") and all(_PLAIN_WORD.fullmatch(v.strip()) for v in facts.values):
             why = f"its name says {topic.says}, but its few values are words: of a provider or program"
             return Decision(Role.QUASI, why, 0.5, "technical", None, Scale.NOMINAL)
+        if {folded(v.strip()) for v in facts.values} <= YES_NO:
+            why = f"its name says {topic.says}, but it is answered with yes or no: others may know whether"
+            return Decision(Role.QUASI, why, 0.4, "", None, Scale.NOMINAL)
         if topic.scale == "id" and all(_WORDS.fullmatch(v.strip()) for v in facts.values) and not names_share(facts.values):
             why = f"its name says {topic.says}, but its few values are words, which others may know"
             return Decision(Role.QUASI, why, 0.4, "", None, Scale.NOMINAL)

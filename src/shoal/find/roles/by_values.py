@@ -94,8 +94,9 @@ def by_shape(view: ColumnView) -> Decision | None:
         return Decision(Role.QUASI, "it holds dates or times, which others may know", 0.65, "event_date", 3)
     if view.topic is None and facts.kind == "text" and month_or_weekday_share(facts.values) == 1:  # April is a name too
         return Decision(Role.QUASI, "its values are months or days of the week", 0.6, "event_date", 3)
-    if facts.kind == "text" and sum(_RESULT.fullmatch(v) is not None for v in facts.values) >= RESULTS * len(facts.values):
-        return Decision(Role.QUASI, "its values are pairs of numbers, as results of games are", 0.5)
+    for form, what, topic in PAIRS if facts.kind == "text" else ():
+        if sum(form.fullmatch(v) is not None for v in facts.values) >= RESULTS * len(facts.values):
+            return Decision(Role.QUASI, what, 0.5, topic)
     if is_key(facts):
         return Decision(
             Role.DIRECT, "its values are long codes, nearly all different, like a key of people", 0.75, "key", 18, Scale.ID
@@ -121,8 +122,17 @@ def by_shape(view: ColumnView) -> Decision | None:
     return None
 
 
-_RESULT, RESULTS = re.compile(r"\s*\d{1,3}\s*:\s*\d{1,3}\s*"), 0.95
-"""A result of a game, and the share of values that are written so."""
+_MONTH = r"(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])(?:[-/.]\d{1,2})?|(?:\d{1,2}[-/.])?(?:0?[1-9]|1[0-2])[-/.](?:19|20)\d\d)"
+PAIRS = (
+    (re.compile(r"\s*\d{1,3}\s*:\s*\d{1,3}\s*"), "its values are pairs of numbers, as results of games are", ""),
+    (
+        re.compile(rf"\s*{_MONTH}\s*(?:[-–—]|\D{{2,5}})\s*{_MONTH}\s*"),
+        "its values are periods, which others may know",
+        "event_date",
+    ),
+)
+RESULTS = 0.95
+"""Share of values that are results of games or periods from a day or month to another."""
 
 
 def _ages(facts: ColumnFacts) -> bool:

@@ -71,8 +71,8 @@ def _by_table(view: ColumnView) -> Decision | None:
         )
     if (opaque(facts.name) and facts.distinct == 2 and view.private and view.well_named) or in_unknown_script(facts):
         return None  # a yes or no that others hardly know, words that nobody can read: nothing shows what it is
-    if opaque(facts.name) and facts.kind == "text" and LEAST_OWN <= facts.filled == facts.distinct < FEWEST_ROWS:
-        why = "its name says nothing, and each of a few rows has its own text, as names and numbers of people are"
+    if _own_in_few_rows(facts) and scale not in (Scale.ORDERED, Scale.PLACE):
+        why = "its name says nothing, and each of a few rows has its own text or long number, as names and numbers of people are"
         return Decision(Role.DIRECT, why, 0.4, "all_different", 18, Scale.ID)
     fractions = facts.numbers is not None and not facts.whole  # which number nobody
     if opaque(facts.name) and (
@@ -88,6 +88,16 @@ def _by_table(view: ColumnView) -> Decision | None:
     return None
 
 
+def _own_in_few_rows(facts: ColumnFacts) -> bool:
+    """Whether each of a few rows has its own text, or long numbers of one length."""
+    if not LEAST_OWN <= facts.filled < FEWEST_ROWS:
+        return False
+    if facts.numbers is None:
+        return facts.kind == "text" and facts.distinct == facts.filled
+    lengths = {len(v) for v in facts.values}
+    return facts.kind == "integer" and len(lengths) == 1 and min(lengths) >= LONG_NUMBER
+
+
 def _shared(view: ColumnView) -> Decision | None:
     """A few values or counts that many rows share, in a table that is understood: others may know which one a person has.
 
@@ -96,7 +106,11 @@ def _shared(view: ColumnView) -> Decision | None:
     facts = view.facts
     each = ROWS_EACH if view.understood else MANY_EACH
     known = view.understood or view.partly_understood
-    if not known or view.topic is not None or facts.filled < max(FEWEST_ROWS, each * facts.distinct):
+    if (
+        not known
+        or view.topic is not None
+        or facts.filled < max(min(FEWEST_ROWS, MANY_EACH * facts.distinct), each * facts.distinct)
+    ):
         return None
     if (
         (facts.distinct == 2 and view.private and view.well_named)
@@ -145,8 +159,8 @@ RULES: tuple[tuple[Callable[[ColumnView], Decision | None], EvidenceKind], ...] 
 """Rules with the kind of evidence they look at. The first one that recognizes the column decides."""
 
 
-LEAST_OWN = 5
-"""Rows from which each has its own text because they name people, not by accident."""
+LEAST_OWN, LONG_NUMBER = 5, 7
+"""Rows from which each has its own text because they name people, not by accident; digits of numbers that do so too."""
 ROWS_EACH, MANY_EACH, FEW_HIGH = 2, 5, 0.25
 """Rows per value from which values repeat, the same in a table understood in part, and the share of rows with high numbers
 up to which numbers count something."""
