@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from shoal.kernels import threads
 from shoal.measures.classes.entropy_risk import FEW, distance_from_uniform
 from shoal.measures.subsets import set_sizes
 from shoal.measures.subsets.column_sets import all_subsets
@@ -17,17 +18,19 @@ def _columns(rows: int, widths: list[int]) -> dict[str, np.ndarray]:
     return {f"c{j}": np.append(draw.integers(0, w, rows - 1), w - 1).astype(np.int32) for j, w in enumerate(widths)}
 
 
+@pytest.mark.parametrize("shared", [False, True], ids=["one thread", "two threads"])
 @pytest.mark.parametrize("small", [0, 10**9], ids=["put aside", "all grouped"])
 @pytest.mark.parametrize(
     "widths",
     [[3, 2, 40, 7], [2, 900, 30, 25, 3], [2**31 - 1, 2, 3], [2**31 - 2, 2**31 - 2, 40, 3]],
     ids=["few", "many", "four bytes", "beyond a word"],
 )
-def test_each_set_has_the_sizes_of_its_own_count(widths, small, monkeypatch):
+def test_each_set_has_the_sizes_of_its_own_count(widths, small, shared, monkeypatch):
     monkeypatch.setattr(set_sizes, "SMALL", small)
+    monkeypatch.setattr(threads, "MANY", 1 if shared else 10**9)
     codes = _columns(300, widths)
     sets = [s for r in range(1, len(codes) + 1) for s in combinations(codes, r)]
-    seen = {one.columns: one for one in set_sizes.sizes_of_sets(codes, sets)}
+    seen = set_sizes.describe_sets(codes, sets, lambda one: one)
     assert set(seen) == set(sets)
     for names, one in seen.items():
         sizes = Counter(zip(*(codes[name].tolist() for name in names), strict=True)).values()
@@ -40,7 +43,7 @@ def test_each_set_has_the_sizes_of_its_own_count(widths, small, monkeypatch):
 def test_members_are_put_aside_from_a_quarter_on(alone, aside, monkeypatch):
     monkeypatch.setattr(set_sizes, "SMALL", 0)
     first = np.array([*range(1, alone + 1), *[0] * (12 - alone)], dtype=np.int32)
-    sizes = {s.columns: s for s in set_sizes.sizes_of_sets({"a": first, "b": first}, [("a",), ("a", "b")])}
+    sizes = set_sizes.describe_sets({"a": first, "b": first}, [("a",), ("a", "b")], lambda one: one)
     assert sizes["a", "b"].alone == aside
     assert sizes["a", "b"].unique == sizes["a",].unique == alone
 

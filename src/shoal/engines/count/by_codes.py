@@ -20,7 +20,6 @@ import numpy.typing as npt
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.memory import bytes_to_count, left_for_data, limit_of_process
 from shoal.engines.core.step_sql import CountRequest, gap_error
-from shoal.engines.core.threads import ahead
 from shoal.engines.count.codes import CodedColumn, Ranked
 from shoal.engines.count.sql import count_by_sql
 from shoal.errors import EmptyTableError, UsageError
@@ -28,6 +27,7 @@ from shoal.kernels.arrow import from_numpy
 from shoal.kernels.count import add_digit, count_keys, count_words, sort_words
 from shoal.kernels.group import DIRECT_FACTOR, KeyArray, Memberships, group_words, sum_by
 from shoal.kernels.text import canonical_text
+from shoal.kernels.threads import ahead
 from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, PackedCodes, PeopleCounts, SensitiveCounts, words_of
 from shoal.model.display import Progress
 from shoal.steps import ExpressionStep

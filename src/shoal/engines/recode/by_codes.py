@@ -20,7 +20,6 @@ from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import normalize
 from shoal.engines.core.memory import left_for_data
 from shoal.engines.core.stored_types import can_be_former, former_fits, in_kind, restored, with_former
-from shoal.engines.core.threads import ahead, each, in_halves
 from shoal.engines.count.by_codes import KINDS, KeptCodes, check_gap
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow, sorted_categories
 from shoal.engines.recode.sql import PUBLISHED, as_texts, map_columns, mapped_column, not_covered, suppression_columns
@@ -29,6 +28,7 @@ from shoal.kernels.group import Grouping, group_codes, group_words
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.kernels.order import mix, shuffled_order, start_hashes, value_hashes
 from shoal.kernels.text import canonical_text
+from shoal.kernels.threads import ahead, each, in_halves
 from shoal.model.counts.classes import words_of
 from shoal.model.display import Progress
 from shoal.model.plan import Plan

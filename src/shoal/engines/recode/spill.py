@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from shoal.engines.core.threads import ahead, behind
 from shoal.errors import OutputError
 from shoal.kernels.arrow import from_numpy, to_numpy
 from shoal.kernels.order import FEW_HASHES, HashArray, Repeats, own_keys, row_hashes, shuffled_order, sorted_order, times_before
+from shoal.kernels.threads import ahead, behind
 
 KEY = "\x00key"
 """The column that rows are ordered by: uint64, none missing."""

@@ -31,7 +31,7 @@ from shoal.kernels.group import DIRECT_FACTOR, LARGEST_TALLY, SMALL, compiled_pa
 from shoal.measures.classes.anonymity import each_once, unique_members
 from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
-from shoal.measures.subsets.set_sizes import SetSizes, sizes_of_sets
+from shoal.measures.subsets.set_sizes import SetSizes, describe_sets
 from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray
 
 LARGEST = 3
@@ -313,7 +313,7 @@ def _from_base(counts: ClassCounts, sets: Sequence[tuple[str, ...]]) -> list[Sub
     codes = {name: counts.codes[counts.column(name)] for name in dict.fromkeys(n for s in sets for n in s)}
     if counts.n_members <= EXPANDED * counts.n_classes:  # sooner than sizes are added up
         codes = {name: np.repeat(own + 1, counts.sizes) for name, own in codes.items()}
-        described = {one.columns: _describe(one) for one in sizes_of_sets(codes, sets)}
+        described = describe_sets(codes, sets, _describe)
         return [described[names] for names in sets]
     cards = {name: int(own.max(initial=-1)) + 1 for name, own in codes.items()}
     added = (_add_sizes([codes[n] for n in s], [cards[n] for n in s], counts.sizes) for s in sets)

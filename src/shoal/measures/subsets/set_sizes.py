@@ -8,16 +8,19 @@ Cost     one grouping per set, of all members for the first two columns; sets th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.group import SMALL, group_sizes
+from shoal.kernels.threads import each
 from shoal.model.counts.classes import LARGEST_KEY, CodeArray, IntArray
 
+T = TypeVar("T")
 ENOUGH = 4
 """Members who are alone are put aside if they are at least one of so many."""
 ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -48,19 +51,27 @@ class SetSizes:
         return self.alone + int(np.count_nonzero(self.sizes == 1))
 
 
-def sizes_of_sets(codes: Mapping[str, CodeArray], sets: Sequence[tuple[str, ...]]) -> Iterator[SetSizes]:
-    """The class sizes of each set, in any order.
+def describe_sets(
+    codes: Mapping[str, CodeArray], sets: Sequence[tuple[str, ...]], describe: Callable[[SetSizes], T]
+) -> dict[tuple[str, ...], T]:
+    """What ``describe`` makes of the class sizes of each set; two threads share the sets if there are many members.
 
     >>> codes = {"a": np.array([0, 0, 1]), "b": np.array([0, 1, 1])}
-    >>> [(s.columns, s.n_classes, s.k, s.unique) for s in sizes_of_sets(codes, [("a",), ("a", "b")])]
-    [(('a',), 2, 1, 1), (('a', 'b'), 3, 1, 3)]
+    >>> describe_sets(codes, [("a",), ("a", "b")], lambda s: (s.n_classes, s.k, s.unique))
+    {('a',): (2, 1, 1), ('a', 'b'): (3, 1, 3)}
     """
     widths = {name: int(own.max(initial=0)) + 1 for name, own in codes.items()}
     place = {name: i for i, name in enumerate(sorted(widths, key=lambda name: -widths[name]))}
     wanted = [(tuple(sorted(names, key=place.__getitem__)), names) for names in sets]
     wanted.sort(key=lambda item: [place[name] for name in item[0]])
     rows = len(next(iter(codes.values()), ()))
-    return _grow(codes, widths, wanted, np.zeros(rows, dtype=np.int32), 1, None, 0)
+    begun = [list(items) for _, items in groupby(wanted, key=lambda item: item[0][0])]
+
+    def grow(some: Sequence[Wanted]) -> list[tuple[tuple[str, ...], T]]:
+        sizes = _grow(codes, widths, some, np.zeros(rows, dtype=np.int32), 1, None, 0)
+        return [(one.columns, describe(one)) for one in sizes]
+
+    return dict(pair for part in each(begun, rows, grow) for pair in part)
 
 
 def _grow(

@@ -33,12 +33,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.disk.atomic import atomic, state_folder, write_private
-from shoal.engines.core.threads import in_halves
 from shoal.errors import DataError, OutputError, UsageError
 from shoal.kernels.blake import keyed_digests
 from shoal.kernels.group import Grouping, group_codes
 from shoal.kernels.signatures import sha256_file
 from shoal.kernels.text import canonical_text
+from shoal.kernels.threads import in_halves
 from shoal.model import strict_json
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.engines.core.threads import MANY, each
 from shoal.errors import PolicyError
 from shoal.kernels.jit import HAVE_NUMBA
+from shoal.kernels.threads import MANY, each
 from shoal.model.plan import ColumnStep, Publishes, register_step
 from shoal.techniques.columns import need_group, numbers, with_numbers
 from shoal.techniques.group.near import (

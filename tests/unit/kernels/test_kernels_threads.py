@@ -8,10 +8,10 @@ from contextlib import closing
 import pyarrow as pa
 import pytest
 
-from shoal.engines.core import threads
-from shoal.engines.core.threads import WAITING, ahead, behind
 from shoal.engines.open import open as open_table
 from shoal.engines.recode import by_codes
+from shoal.kernels import threads
+from shoal.kernels.threads import WAITING, ahead, behind
 from shoal.model.plan import Plan, Suppression
 from shoal.steps import Cut, Prefix
 
