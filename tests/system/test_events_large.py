@@ -138,15 +138,12 @@ def test_points_beyond_63_bits_are_numbered_anew() -> None:
         person=np.array([0, 0, 1, 1], np.int32),
         codes={f"p{i}": np.array([0, 1, 0, 2]) for i in range(4)},
         values={f"p{i}": pa.array(np.arange(3)) for i in range(4)},
-        counts={},
         rows=4,
-        nobody=0,
-        lacking={},
-        absent=0,
+        time=None,
+        kinds={f"p{i}": "integer" for i in range(4)},
     )
-    kinds = dict.fromkeys(records.codes, "integer")
     before = event_records._fit_keys(np.array([5, 9, 5, 7]), 2**61, 2)
     assert before == 3 * 2
     assert event_records._fit_keys(np.array([5, 9]), 2**61 - 1, 2) == 2**62 - 2
-    made = records.traces(None, kinds, "none", "exact", {})
+    made = records.traces(event_records.Granularity("none", "exact", {}))
     assert (made.n_points, made.lengths.tolist(), made.popularity.tolist()) == (3, [2, 2], [2, 1, 1])

@@ -139,9 +139,8 @@ def _plan(plan: Plan | EventPlan | str | Path | None) -> Plan | None:
 
 def _event_plan(plan: Plan | EventPlan | str | Path | None) -> EventPlan | None:
     if isinstance(plan, Plan):
-        raise UsageError(
-            "this is the plan of a table of people, not of an event table.", hint="Use the plan.json of an event release."
-        )
+        hint = "Use the plan.json of an event release."
+        raise UsageError("this is the plan of a table of people, not of an event table.", hint=hint)
     from shoal.release.events.plan_file import read_event_plan
 
     return read_event_plan(Path(plan)) if isinstance(plan, str | Path) else plan

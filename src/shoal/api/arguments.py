@@ -132,10 +132,8 @@ def opened(table: Source, *, read: Mapping[str, Any] | None = None) -> Table:
     given = table if isinstance(table, Table) else open_source(table, **(read or {}))
     for option, value in (read or {}).items():
         if option in given.source and given.source[option] != value and option != "null":
-            raise PolicyError(
-                f"the policy reads the file with {option}={value}, but it was opened with {option}={given.source[option]}.",
-                hint="Open it as the policy says, or change 'read' in the policy.",
-            )
+            what = f"the policy reads the file with {option}={value}, but it was opened with {option}={given.source[option]}."
+            raise PolicyError(what, hint="Open it as the policy says, or change 'read' in the policy.")
     return given
 
 

@@ -72,10 +72,8 @@ def attack_table(
     some = some_of(rows[1].n, equal, rng)
     inside, outside = rows[1].take(some), drawn(rows[2], equal, rng)
     if overlaps(rows[1], rows[2]):
-        raise DataError(
-            "the control group holds people of the original, so no attack could do better on the original.",
-            hint="Name people that the table was not made from.",
-        )
+        what = "the control group holds people of the original, so no attack could do better on the original."
+        raise DataError(what, hint="Name people that the table was not made from.")
     few = [drawn(r, MOST_PEOPLE, rng) for r in (inside, outside)]
     secret = [shared.index(s) for s in secret_columns] or list(range(len(shared)))[:MOST_SECRETS]
     results: list[AttackResult | None] = [
@@ -218,18 +216,15 @@ def attack(
         raise UsageError("A hunt needs the table that the attacker has.", hint="Name it: --with EXTERNAL.")
     if isinstance(folder, Release):  # its own attacks, or its table beside the original
         if with_ is not None or previous:
-            raise UsageError(
-                "External tables and earlier releases are compared with a written release.",
-                hint="Write it with release.write(DIR), then call shoal.attack(DIR, …).",
-            )
+            hint = "Write it with release.write(DIR), then call shoal.attack(DIR, …)."
+            raise UsageError("External tables and earlier releases are compared with a written release.", hint=hint)
         if all(given is None for given in (original, control, secrets, key, numbers)):
             return folder.attack()
         return _any_table(folder.to_arrow(), original, control, secrets, key, numbers, seed, exposed)
     if any(given is not None for given in (original, control, secrets, key, numbers)):
         if with_ is not None or previous:
-            raise UsageError(
-                "external tables and earlier releases belong to a release folder.", hint="Leave --with and --previous out."
-            )
+            hint = "Leave --with and --previous out."
+            raise UsageError("external tables and earlier releases belong to a release folder.", hint=hint)
         return _any_table(_data_of(folder), original, control, secrets, key, numbers, seed, exposed)
     if not isinstance(folder, str | Path):
         raise UsageError("a table is attacked beside its original and a control group.", hint="Pass original= and control=.")
@@ -273,9 +268,8 @@ def _of_people(
     claims = read_certificate(place / NAME)
     plan = read_plan(place / PLAN)
     if claims.data.file is None:
-        raise UsageError(
-            "the data of this release are a table of a database.", hint="Attack a release that was written as a file."
-        )
+        hint = "Attack a release that was written as a file."
+        raise UsageError("the data of this release are a table of a database.", hint=hint)
     data = place / claims.data.file
     quasi, sensitive = claims.data.quasi, claims.data.sensitive
     published = arrow_of(data, claims.data.columns)

@@ -105,10 +105,8 @@ def _open_released(release: Source | Release) -> Released:
     if isinstance(release, str | Path) and "::" not in str(release) and (Path(release) / NAME).is_file():
         place = Path(release)
         if read_linked(place / NAME) is not None or is_of_events(place):
-            raise UsageError(
-                "releases of event tables and of linked tables are compared in their own reports.",
-                hint="Name one file of the folder.",
-            )
+            hint = "Name one file of the folder."
+            raise UsageError("releases of event tables and of linked tables are compared in their own reports.", hint=hint)
         claims = read_certificate(place / NAME)
         if claims.data.file is None:
             raise UsageError("the data of this release are a table of a database.", hint="Name that table: ENGINE-URL::table.")

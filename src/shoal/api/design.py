@@ -214,10 +214,8 @@ def _named_registry(path: Path) -> Path | None:
 def _published(answer: Answer, asked: str) -> PublishedSummary:
     """What a questionnaire needs of an answer, its table with the axes in the order asked; stops where the registry has none."""
     if not answer.records:
-        raise UsageError(
-            f"the registry has no record of '{','.join(answer.codes)}' in '{answer.population}'.",
-            hint="Ask for a coarser code or a wider population, or describe the answers in the file (values, shares).",
-        )
+        hint = "Ask for a coarser code or a wider population, or describe the answers in the file (values, shares)."
+        raise UsageError(f"the registry has no record of '{','.join(answer.codes)}' in '{answer.population}'.", hint=hint)
     record, here = answer.best, answer.fit in TOGETHER and not answer.elsewhere
     summary, statistics = record.summary, record.summary.statistics
     family = {attribute(c).split("/")[0]: c for c in answer.codes}

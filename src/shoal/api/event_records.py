@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,74 +40,140 @@ from shoal.model.requirement import MOST_SETS, InferredPlace, NearRecords
 DAY, HOUR = 86_400_000_000, 3_600_000_000
 
 
+def _no_record() -> EmptyTableError:
+    what = "no record has a person, a time and a place, as far as these are named."
+    return EmptyTableError(what, hint="Check the columns named.")
+
+
+class Granularity(NamedTuple):
+    """How fine times and places are known; ``trees`` are the hierarchies of places, by column."""
+
+    width: str
+    level: str
+    trees: Mapping[str, Hierarchy]
+
+
 @dataclass(frozen=True, eq=False)
-class _Events:
-    """Distinct (person, time, place) with their rows, without those that lack one of them; people renumbered."""
+class CountedEvents:
+    """Distinct (person, time, place) with the rows of each, without those that lack one of them; people renumbered.
+
+    ``rows`` are those of the whole table, ``counts`` what the engine counted, and ``codes`` the part of it that is complete.
+    """
 
     person: IntArray
-    time: CodeArray | None
-    places: tuple[CodeArray, ...]
-    rows: IntArray
+    time: str | None
+    places: tuple[str, ...]
+    kinds: Mapping[str, str]
+    codes: Mapping[str, CodeArray]
+    of_each: IntArray
     counts: ClassCounts
     notes: tuple[str, ...]
-    codes: Mapping[str, CodeArray]
 
+    @property
+    def values(self) -> dict[str, pa.Array]:
+        """The distinct values of each column."""
+        return dict(zip(self.counts.columns, self.counts.categories, strict=True))
 
-@dataclass(frozen=True, eq=False)
-class ReadEvents:
-    """An event table, read: its distinct values, traces at a granularity, and what its habits tell."""
+    @property
+    def rows(self) -> int:
+        return self.counts.n_records
 
-    values: Mapping[str, pa.Array]
-    rows: int
-    notes: tuple[str, ...]
-    traces: Callable[[str, str, Mapping[str, Hierarchy]], Traces]
-    habits: Callable[[], dict[str, Any]] = dict
-    lowest: Callable[[Asked, int, str, str, Mapping[str, Hierarchy]], float | None] = lambda *_: None
+    def traces(self, grain: Granularity) -> Traces:
+        return Traces.of(self.person, self._points(grain))
+
+    def _points(self, grain: Granularity) -> IntArray:
+        """The point of each event at a granularity, numbered from 0."""
+        columns = [c for c in self._columns(grain) if c is not None]
+        return group_codes(columns, n_rows=len(self.person)).ids
+
+    def _columns(self, grain: Granularity) -> list[CodeArray | None]:
+        """The time of each event at a granularity, and its places; None if one is left out."""
+        out: list[CodeArray | None] = [None]
+        if self.time is not None:
+            buckets = time_buckets(self.time, self.kinds[self.time], self.values[self.time], grain.width)
+            out = [None if buckets is None else buckets[self.codes[self.time]]]
+        for name in self.places:
+            places = place_codes(name, self.kinds[name], self.values[name], grain.level, grain.trees)
+            out.append(None if places is None else places[self.codes[name]])
+        return out
+
+    def lowest(self, asked: Asked, records: int, grain: Granularity) -> float | None:
+        """The number that a requirement on other knowledge, or on a sensitive column, is about; None if it cannot be counted."""
+        point = self._points(grain)
+        both, first = np.unique(self.person * (int(point.max()) + 1) + point, return_index=True)
+        alive, people = np.ones(len(both), dtype=np.bool_), np.arange(int(self.person.max()) + 1)
+        if isinstance(asked, Sensitive):
+            value = self.codes[asked.column].astype(np.int64)
+            value[value == MISSING] = -1
+            fits = Linked.of(self.person[first], point[first], people, alive).with_values(asked, self.person, value)
+        else:
+            shown = self._shown_near(asked, grain) if isinstance(asked, NearRecords) else self._shown(asked, grain)
+            if shown is None:
+                return None
+            fits = Linked.fitting(asked, self.person[first], point[first], people, alive, shown.take(first))
+        return None if fits.sets(records) > MOST_SETS else counted(asked, fits.lowest(records))
+
+    def _shown(self, asked: Asked, grain: Granularity) -> Shown:
+        """Times and places as they are published, for what they let infer; nothing of them for other requirements."""
+        when, *where = self._columns(grain) if isinstance(asked, InferredPlace) else [None]
+        cyclic = self.time is None or grain.width in CYCLES or self.kinds[self.time] == "time"
+        moment = None if when is None else when.astype(np.float64)
+        return Shown(moment, None if cyclic else True, tuple(c for c in where if c is not None))
+
+    def _shown_near(self, asked: NearRecords, grain: Granularity) -> Shown | None:
+        """Times and places as numbers and texts, to be compared nearly; None if the granularity does not allow it."""
+        if (asked.place_within and grain.level != EXACT) or (asked.time and grain.width not in (EXACT, *WORDS)):
+            return None
+        moment, dated, spots = None, None, []
+        if self.time is not None and grain.width != NONE:
+            values, codes, kind = self.values[self.time], self.codes[self.time], self.kinds[self.time]
+            dated = kind in ("date", "timestamp")
+            length = time_length(grain.width) or 1
+            since = MONDAY if length % UNITS["w"] == 0 else 0
+            numbers = (microseconds(values, kind) - since) // length * length + since if dated else values.to_numpy()
+            moment, dated = (codes, None) if kind == "time" else (numbers.astype(np.float64)[codes], dated)
+        for name in self.places:
+            values, codes = self.values[name], self.codes[name]
+            texts = values if pa.types.is_floating(values.type) else canonical_text(values)
+            spots.append(texts.to_numpy(zero_copy_only=False)[codes] if grain.level == EXACT else codes)
+        return Shown(None if moment is None else np.asarray(moment, np.float64), dated, tuple(spots))
+
+    def habits(self) -> dict[str, Any]:
+        """Rare places, hours, weekdays and most frequent places, from the table as it is."""
+        out: dict[str, Any] = {}
+        if self.places:
+            where = _in_order([self.codes[name] for name in self.places])
+            traces = Traces.of(self.person, where)
+            records = sum_by(where, self.of_each, traces.n_points)
+            out["rare"], out["ranks"] = rare_places(traces, records), tuple(np.sort(records)[::-1].tolist())
+            pairs = group_codes([self.person.astype(np.int32), where.astype(np.int32)])
+            often = sum_by(pairs.ids, self.of_each, pairs.n)
+            out["top"] = top_places(self.person[pairs.first], where[pairs.first], often)
+        if self.time is not None and self.kinds[self.time] in ("date", "timestamp", "time"):
+            moments = microseconds(self.values[self.time], self.kinds[self.time])
+            if self.kinds[self.time] != "date":
+                out["hours"] = self._season(moments // HOUR, moments // HOUR % 24, HOURS)
+            if self.kinds[self.time] != "time":
+                out["weekdays"] = self._season(moments // DAY, (moments // DAY + 3) % 7, WEEKDAYS)
+        return out
+
+    def _season(self, bucket: IntArray, season: IntArray, labels: Sequence[str]) -> tuple[Season, ...]:
+        """By hour, each known with its day and place; by weekday, each day with its place."""
+        when = self.codes[str(self.time)]
+        dense = np.unique(bucket, return_inverse=True)[1].astype(np.int32)
+        grouping = group_codes([dense[when], *(self.codes[name] for name in self.places)])
+        return seasons(Traces.of(self.person, grouping.ids), season[when[grouping.first]], labels)
 
 
 def read_counted(
     source: Table, person: str, time: str | None, places: tuple[str, ...], kinds: dict[str, str], memory: int | None,
     progress: Progress | None,
-) -> ReadEvents:  # fmt: skip
-    """Counted by the engine: each distinct person, time and place once, with its rows."""
+) -> CountedEvents:  # fmt: skip
+    """Counted by the engine: each distinct person, time and place once, with its rows; incomplete ones are left out."""
     counts = source.count(tuple(kinds), memory_budget=memory, progress=progress)
     if time is not None and kinds[time] == "text":
         counts, kinds[time] = _read_times(counts, time), "timestamp"
-    events = _usable(counts, person, time, places)
-
-    def traces(width: str, level: str, trees: Mapping[str, Hierarchy]) -> Traces:
-        return Traces.of(events.person, _points(events, kinds, time, width, level, trees))
-
-    values = dict(zip(counts.columns, counts.categories, strict=True))
-
-    def lowest(asked: Asked, records: int, width: str, level: str, trees: Mapping[str, Hierarchy]) -> float | None:
-        return _lowest(
-            events, kinds, time, asked, records, width, level, _points(events, kinds, time, width, level, trees), trees
-        )
-
-    habits = lambda: _habits(events, kinds, time, places)  # noqa: E731
-    return ReadEvents(values, int(_rows(counts).sum()), events.notes, traces, habits, lowest)
-
-
-def read_in_pieces(
-    source: Table, person: str, time: str | None, places: tuple[str, ...], kinds: dict[str, str], memory: int | None,
-    progress: Progress | None,
-) -> ReadEvents:  # fmt: skip
-    """Read in pieces: a record takes a few bytes, and the habits are left out."""
-    records = read_large(source, person, tuple(n for n in kinds if n != person), progress)
-    values = dict(records.values)
-    if time is not None and kinds[time] == "text":
-        values[time], kinds[time] = moments_of(time, values[time], records.counts[time]), "timestamp"
-        records = replace(records, values=values)
-    notes = _gaps(records.lacking, records.nobody, records.absent)
-    notes += _alone(records.n_people, len(records.person))
-    notes.append("Most frequent places, rare places and telling hours are not measured in a table of so many records.")
-    return ReadEvents(values, records.rows, tuple(notes), lambda w, p, trees: records.traces(time, kinds, w, p, trees))
-
-
-def _usable(counts: ClassCounts, person: str, time: str | None, places: tuple[str, ...]) -> _Events:
-    """Leave out records that lack person, time or place, and say how many."""
-    rows = _rows(counts)
+    rows = counts.records_by_class
     who = counts.codes[counts.column(person)]
     nobody = who == MISSING
     lacking = np.zeros(len(who), dtype=np.bool_)
@@ -118,15 +184,12 @@ def _usable(counts: ClassCounts, person: str, time: str | None, places: tuple[st
         lacking |= gap
     keep = ~(nobody | lacking)
     if not keep.any():
-        raise EmptyTableError(
-            "no record has a person, a time and a place, as far as these are named.", hint="Check the columns named."
-        )
+        raise _no_record()
     absent = len(np.unique(who[~nobody])) - len(np.unique(who[keep]))
     people = np.unique(who[keep], return_inverse=True)[1]
     notes = _gaps(gaps, int(rows[nobody].sum()), absent) + _alone(int(people.max()) + 1, int(rows[keep].sum()))
     codes = {name: counts.codes[counts.column(name)][keep] for name in counts.columns}
-    times = None if time is None else codes[time]
-    return _Events(people.astype(np.int64), times, tuple(codes[n] for n in places), rows[keep], counts, tuple(notes), codes)
+    return CountedEvents(people.astype(np.int64), time, places, kinds, codes, rows[keep], counts, tuple(notes))
 
 
 def _gaps(lacking: Mapping[str, int], nobody: int, absent: int) -> list[str]:
@@ -147,116 +210,16 @@ def _read_times(counts: ClassCounts, time: str) -> ClassCounts:
     """The counts with a text column of times read as times; equal moments keep their codes and fall together later."""
     at = counts.column(time)
     known = counts.codes[at] != MISSING
-    rows = np.bincount(counts.codes[at][known], weights=_rows(counts)[known], minlength=len(counts.categories[at]))
+    rows = np.bincount(counts.codes[at][known], weights=counts.records_by_class[known], minlength=len(counts.categories[at]))
     read = moments_of(time, counts.categories[at], rows.astype(np.int64))
     categories = tuple(read if j == at else c for j, c in enumerate(counts.categories))
     return replace(counts, categories=categories)
-
-
-def _rows(counts: ClassCounts) -> IntArray:
-    return counts.sizes if counts.records is None else counts.records
-
-
-def _points(
-    events: _Events, kinds: Mapping[str, str], time: str | None, width: str, level: str, trees: Mapping[str, Hierarchy]
-) -> IntArray:
-    """The point of each event at a granularity, numbered from 0."""
-    when, *where = _columns(events, kinds, time, width, level, trees)
-    columns = [c for c in (when, *where) if c is not None]
-    return group_codes(columns, n_rows=len(events.person)).ids
-
-
-def _columns(
-    events: _Events, kinds: Mapping[str, str], time: str | None, width: str, level: str, trees: Mapping[str, Hierarchy]
-) -> list[CodeArray | None]:
-    """The time of each event at a granularity, and its places; None if one is left out."""
-    counts = events.counts
-    buckets = None if time is None else time_buckets(time, kinds[time], counts.categories[counts.column(time)], width)
-    out = [None if buckets is None else buckets[events.time]]
-    for name, codes in zip(counts.columns[len(counts.columns) - len(events.places) :], events.places, strict=True):
-        places = place_codes(name, kinds[name], counts.categories[counts.column(name)], level, trees)
-        out.append(None if places is None else places[codes])
-    return out
-
-
-def _lowest(
-    events: _Events,
-    kinds: Mapping[str, str],
-    time: str | None,
-    asked: Asked,
-    records: int,
-    width: str,
-    level: str,
-    point: IntArray,
-    trees: Mapping[str, Hierarchy],
-) -> float | None:
-    """The number that a requirement on other knowledge, or on a sensitive column, is about; None if it cannot be counted."""
-    both, first = np.unique(events.person * (int(point.max()) + 1) + point, return_index=True)
-    alive, people = np.ones(len(both), dtype=np.bool_), np.arange(int(events.person.max()) + 1)
-    counts = events.counts
-    if isinstance(asked, Sensitive):
-        value = events.codes[asked.column].astype(np.int64)
-        value[value == MISSING] = -1
-        fits = Linked.of(events.person[first], point[first], people, alive).with_values(asked, events.person, value)
-    elif isinstance(asked, NearRecords):
-        if (asked.place_within and level != EXACT) or (asked.time and width not in (EXACT, *WORDS)):
-            return None
-        moment, dated, spots = None, None, []
-        if time is not None and events.time is not None and width != NONE:
-            dated = kinds[time] in ("date", "timestamp")
-            values = counts.categories[counts.column(time)]
-            length = time_length(width) or 1
-            since = MONDAY if length % UNITS["w"] == 0 else 0
-            numbers = (microseconds(values, kinds[time]) - since) // length * length + since if dated else values.to_numpy()
-            moment, dated = (numbers.astype(np.float64)[events.time], dated) if kinds[time] != "time" else (events.time, None)
-        for name, codes in zip(counts.columns[len(counts.columns) - len(events.places) :], events.places, strict=True):
-            values = counts.categories[counts.column(name)]
-            texts = values if pa.types.is_floating(values.type) else canonical_text(values)
-            spots.append(texts.to_numpy(zero_copy_only=False)[codes] if level == EXACT else codes)
-        shown = Shown(None if moment is None else np.asarray(moment, np.float64), dated, tuple(spots))
-        fits = Linked.fitting(asked, events.person[first], point[first], people, alive, shown.take(first))
-    else:
-        when, *where = _columns(events, kinds, time, width, level, trees) if isinstance(asked, InferredPlace) else [None]
-        dated = None if time is None or width in CYCLES or kinds[time] == "time" else True
-        moment = None if when is None else when.astype(np.float64)
-        shown = Shown(moment, dated, tuple(c for c in where if c is not None))
-        fits = Linked.fitting(asked, events.person[first], point[first], people, alive, shown.take(first))
-    return None if fits.sets(records) > MOST_SETS else counted(asked, fits.lowest(records))
-
-
-def _habits(events: _Events, kinds: Mapping[str, str], time: str | None, places: tuple[str, ...]) -> dict[str, Any]:
-    """Rare places, hours, weekdays and most frequent places, from the table as it is."""
-    out: dict[str, Any] = {}
-    if places:
-        where = _in_order(events.places)
-        traces = Traces.of(events.person, where)
-        records = sum_by(where, events.rows, traces.n_points)
-        out["rare"], out["ranks"] = rare_places(traces, records), tuple(np.sort(records)[::-1].tolist())
-        pairs = group_codes([events.person.astype(np.int32), where.astype(np.int32)])
-        often = sum_by(pairs.ids, events.rows, pairs.n)
-        out["top"] = top_places(events.person[pairs.first], where[pairs.first], often)
-    when = events.time
-    if time is not None and when is not None and kinds[time] in ("date", "timestamp", "time"):
-        counts = events.counts
-        moments = microseconds(counts.categories[counts.column(time)], kinds[time])
-        if kinds[time] != "date":
-            out["hours"] = _season(events, when, moments // HOUR, moments // HOUR % 24, HOURS)
-        if kinds[time] != "time":
-            out["weekdays"] = _season(events, when, moments // DAY, (moments // DAY + 3) % 7, WEEKDAYS)
-    return out
 
 
 def _in_order(columns: Sequence[CodeArray]) -> IntArray:
     """Places numbered in the order of their values, so that equally frequent ones are always told apart alike."""
     key, _ = pack(columns, [int(c.max()) + 1 for c in columns])
     return np.unique(key, return_inverse=True)[1].astype(np.int64)
-
-
-def _season(events: _Events, when: CodeArray, bucket: IntArray, season: IntArray, labels: Sequence[str]) -> tuple[Season, ...]:
-    """By hour, each known with its day and place; by weekday, each day with its place."""
-    dense = np.unique(bucket, return_inverse=True)[1].astype(np.int32)
-    grouping = group_codes([dense[when], *events.places])
-    return seasons(Traces.of(events.person, grouping.ids), season[when[grouping.first]], labels)
 
 
 PIECE = 2_000_000
@@ -271,33 +234,34 @@ Codes = npt.NDArray[Any]
 class LargeEvents:
     """Complete records: the person of each, numbered from 0 without a gap, and the code of each value in ``values``.
 
-    ``rows`` of the table in all; ``nobody`` of them without a person, ``lacking`` without a value in each other column, and
-    ``absent`` people without a complete record.
+    ``rows`` are those of the whole table. Habits and what other requirements ask about are not measured.
     """
 
     person: npt.NDArray[np.int32]
     codes: Mapping[str, Codes]
     values: Mapping[str, pa.Array]
-    counts: Mapping[str, IntArray]
     rows: int
-    nobody: int
-    lacking: Mapping[str, int]
-    absent: int
+    time: str | None
+    kinds: Mapping[str, str]
+    notes: tuple[str, ...] = ()
 
     @property
     def n_people(self) -> int:
         return int(self.person.max()) + 1
 
-    def traces(
-        self, time: str | None, kinds: Mapping[str, str], width: str, level: str, trees: Mapping[str, Hierarchy]
-    ) -> Traces:
-        """Traces at a granularity; the values under ``time`` may have been read as times since."""
+    def habits(self) -> dict[str, Any]:
+        return {}
+
+    def lowest(self, asked: Asked, records: int, grain: Granularity) -> None:
+        return None
+
+    def traces(self, grain: Granularity) -> Traces:
         keys, points = np.zeros(len(self.person), dtype=np.int64), 1
         for name, codes in self.codes.items():
             of_value = (
-                time_buckets(name, kinds[name], self.values[name], width)
-                if name == time
-                else place_codes(name, kinds[name], self.values[name], level, trees)
+                time_buckets(name, self.kinds[name], self.values[name], grain.width)
+                if name == self.time
+                else place_codes(name, self.kinds[name], self.values[name], grain.level, grain.trees)
             )
             if of_value is None:
                 continue
@@ -312,8 +276,9 @@ class LargeEvents:
         return Traces.of_keys(keys, people)
 
 
-def read_large(source: Table, person: str, others: tuple[str, ...], progress: Progress | None) -> LargeEvents:
-    """Read the table piece by piece."""
+def read_in_pieces(source: Table, person: str, time: str | None, kinds: dict[str, str], progress: Progress | None) -> LargeEvents:
+    """Read in pieces: a record takes a few bytes, and the habits are left out."""
+    others = tuple(n for n in kinds if n != person)
     names = (person, *others)
     listed = {n: _list_values(source, n) for n in names}
     values, counts = {n: v for n, (v, _) in listed.items()}, {n: c for n, (_, c) in listed.items()}
@@ -337,11 +302,13 @@ def read_large(source: Table, person: str, others: tuple[str, ...], progress: Pr
         if progress is not None:
             progress(0.5 * min(1.0, seen / max(1, rows)), "reading")
     if not kept:
-        raise EmptyTableError(
-            "no record has a person, a time and a place, as far as these are named.", hint="Check the columns named."
-        )
+        raise _no_record()
     who, absent = _without_gaps(codes.pop(person)[:kept], len(values[person]))
-    return LargeEvents(who, {n: codes[n][:kept] for n in others}, values, counts, seen, nobody, lacking, absent)
+    if time is not None and kinds[time] == "text":
+        values[time], kinds[time] = moments_of(time, values[time], counts[time]), "timestamp"
+    notes = _gaps(lacking, nobody, absent) + _alone(int(who.max()) + 1, len(who))
+    notes.append("Most frequent places, rare places and telling hours are not measured in a table of so many records.")
+    return LargeEvents(who, {n: codes[n][:kept] for n in others}, values, seen, time, kinds, tuple(notes))
 
 
 def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.ChunkedArray]]:

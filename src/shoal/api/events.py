@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.api.event_records import read_counted, read_in_pieces
+from shoal.api.event_records import CountedEvents, Granularity, LargeEvents, read_counted, read_in_pieces
 from shoal.disk.atomic import write_text
 from shoal.engines.table import Table
 from shoal.errors import DataError, RoleError, UsageError
@@ -70,10 +70,8 @@ class EventMeasurement(EventsMeasured):
         requirements = event_requirements(require)
         most, longest = most_known(requirements), max(k.records for k in self.curve)
         if len(self.shared) < min(most, self.longest) or longest < min(most, self.longest):
-            raise UsageError(
-                f"{most} known records are asked about, but not all of 1 to {most} were measured.",
-                hint=f"Measure with known_records=range(1, {most + 1}) (--known 1-{most}).",
-            )
+            hint = f"Measure with known_records=range(1, {most + 1}) (--known 1-{most})."
+            raise UsageError(f"{most} known records are asked about, but not all of 1 to {most} were measured.", hint=hint)
         return check_events(self, requirements)
 
 
@@ -132,14 +130,18 @@ def measure_events(
         if column in (person, time, *places):
             raise RoleError(f"column '{column}' is sensitive and known at the same time.", hint="Name each column once.")
     kinds = {n: source.schema[n].kind for n in (person, *(() if large else values), *((time,) if time else ()), *places)}
-    read = (read_in_pieces if large else read_counted)(source, person, time, places, kinds, memory_budget, progress)
+    read: LargeEvents | CountedEvents
+    if large:
+        read = read_in_pieces(source, person, time, kinds, progress)
+    else:
+        read = read_counted(source, person, time, places, kinds, memory_budget, progress)
     widths = _widths(kinds, time, time_widths)
     levels = tuple(place_levels or (EXACT,)) if places else (NONE,)
     trees = {n: _hierarchy(n, h, read.values) for n, h in (hierarchies or {}).items()}
-    grains = [(w, p) for p in levels for w in widths if (w, p) != (NONE, NONE)]
+    grains = [Granularity(w, p, trees) for p in levels for w in widths if (w, p) != (NONE, NONE)]
     if not 1 <= len(grains) <= MOST_GRAINS:
         raise UsageError(f"{len(grains)} granularities are asked for.", hint=f"At least 1 and at most {MOST_GRAINS}.")
-    traces = read.traces(*grains[0], trees)
+    traces = read.traces(grains[0])
     sizes, note = _asked_records(known_records, traces)
     rng = np.random.default_rng(seed)
     unicity_curve = unicity(traces, sizes, seed=seed)
@@ -149,13 +151,13 @@ def measure_events(
     for at, grain in enumerate(grains[1:], start=1):
         if progress is not None:
             progress(0.5 + 0.5 * at / len(grains), "counting known records")
-        one = read.traces(*grain, trees)
+        one = read.traces(grain)
         curve = tuple(known(one, s, rng) for s in sizes if s <= int(one.lengths.max()))
         grid.append(Grain(*_grain_words(grain, time, places), one.n_points, curve))
         del one
     shared = shared_sets(unicity_curve.curve)
     records = most_known(stated) or 1
-    further = {str(r): read.lowest(r, getattr(r, "records", records), *grains[0], trees) for r in wanted}
+    further = {str(r): read.lowest(r, getattr(r, "records", records), grains[0]) for r in wanted}
     return EventMeasurement(
         *(source.name, person, time, places, read.rows, people, points, unicity_curve, tuple(grid), shared),
         longest=longest,
@@ -190,8 +192,8 @@ def _widths(kinds: Mapping[str, str], time: str | None, given: Sequence[str] | N
     return tuple(given) if given else WIDTHS.get(kinds[time], (EXACT, NONE))
 
 
-def _grain_words(grain: tuple[str, str], time: str | None, places: tuple[str, ...]) -> tuple[str | None, str | None]:
-    return (None if time is None else grain[0], grain[1] if places else None)
+def _grain_words(grain: Granularity, time: str | None, places: tuple[str, ...]) -> tuple[str | None, str | None]:
+    return (None if time is None else grain.width, grain.level if places else None)
 
 
 def _asked_records(given: Sequence[int] | None, traces: Traces) -> tuple[tuple[int, ...], tuple[str, ...]]:

@@ -126,7 +126,7 @@ class Improvement:
         if plan is None or shown is None:
             return Tried(wanted, None, 1.0, records, records, allowed, 0, (), limit)
         k, verdicts = self._judged(shown)
-        gone = (base.sizes if base.records is None else base.records)[~shown.stays]
+        gone = base.records_by_class[~shown.stays]
         return Tried(
             levels=wanted,
             k=k,
@@ -168,7 +168,7 @@ class Improvement:
         base = self.prepared.base
         j = base.column(column)
         there = base.codes[j] >= 0
-        records = base.sizes if base.records is None else base.records
+        records = base.records_by_class
         counts = np.bincount(base.codes[j][there], weights=records[there], minlength=len(base.categories[j]))
         return counts.astype(np.int64)
 
@@ -227,7 +227,7 @@ def effect(improvement: Improvement, column: str, tried: Tried) -> Effect:
     prepared, least = improvement.prepared, improvement.policy.cells.minimum
     base = prepared.base
     j = base.column(column)
-    records = base.sizes if base.records is None else base.records
+    records = base.records_by_class
     there = base.codes[j] >= 0
     each = sum_by(base.codes[j][there], records[there], len(base.categories[j]))
     codes, labels = at_level(prepared, base, column, tried.levels[column])

@@ -56,15 +56,12 @@ def population_and_presence(
     if isinstance(size, int | float) and not isinstance(size, bool):
         people = counts.n_members if counts.n_people is None else counts.n_people
         if size != int(size) or size < people:
-            raise UsageError(
-                f"the population ({size:,}) is smaller than the table ({people:,}).",
-                hint="The population holds everybody in the table; check the number.",
-            )
+            hint = "The population holds everybody in the table; check the number."
+            raise UsageError(f"the population ({size:,}) is smaller than the table ({people:,}).", hint=hint)
         return int(size), None
     if rule is MissingPolicy.WILDCARD:
-        raise UsageError(
-            "a population table is compared under the rules 'own' and 'drop' only.", hint="Use missing='own', the strict rule."
-        )
+        hint = "Use missing='own', the strict rule."
+        raise UsageError("a population table is compared under the rules 'own' and 'drop' only.", hint=hint)
     other = opened(population)  # type: ignore[arg-type]
     person = unit if unit is not None and unit in other.schema else other.schema.unit
     everybody = other.count(quasi, unit=person)
@@ -353,18 +350,14 @@ def _count(
 def _events_only(*others: object) -> None:
     """Refuse words that say nothing of an event table: what is given and not used misleads."""
     if any(given is not None and given != () for given in others):
-        raise UsageError(
-            "roles, weights and a population are not measured together with a time or place.",
-            hint="Measure the event table with unit, time and place; the columns about the person in a second measurement.",
-        )
+        hint = "Measure the event table with unit, time and place; the columns about the person in a second measurement."
+        raise UsageError("roles, weights and a population are not measured together with a time or place.", hint=hint)
 
 
 def _no_event_options(*given: object) -> None:
     if any(given):
-        raise UsageError(
-            "widths, levels, known records and require are of event tables.",
-            hint="Name a time or a place as well; requirements on classes are checked by m.check(…).",
-        )
+        hint = "Name a time or a place as well; requirements on classes are checked by m.check(…)."
+        raise UsageError("widths, levels, known records and require are of event tables.", hint=hint)
 
 
 def _said_distances(table: Table, secret: Sequence[str], order: Mapping[str, Sequence[str]]) -> dict[str, Distance]:
@@ -387,10 +380,8 @@ def _columns(
     chosen = schema.quasi if quasi is None else names(quasi)
     secret = schema.sensitive if sensitive is None else names(sensitive)
     if not chosen:
-        raise UsageError(
-            f"no quasi-identifier of table '{table.name}' is known, and none is guessed.",
-            hint="Name them: quasi=[…] or --quasi a,b. 'shoal inspect' suggests roles with a reason each.",
-        )
+        hint = "Name them: quasi=[…] or --quasi a,b. 'shoal inspect' suggests roles with a reason each."
+        raise UsageError(f"no quasi-identifier of table '{table.name}' is known, and none is guessed.", hint=hint)
     for what, columns in (("quasi-identifier", chosen), ("sensitive column", secret)):
         for name in columns:
             schema.require(name, what=what)
@@ -431,9 +422,8 @@ def _check_named(
     for what, given in (("an order", order), ("a hierarchy", hierarchies)):
         for name in given:
             if name not in sensitive:
-                raise UsageError(
-                    f"{what} is given for '{name}', which is not sensitive.", hint="Name it among the sensitive columns."
-                )
+                hint = "Name it among the sensitive columns."
+                raise UsageError(f"{what} is given for '{name}', which is not sensitive.", hint=hint)
 
 
 def _hierarchy(name: str, given: Hierarchy | Rule | str | Path, counts: ClassCounts) -> Hierarchy:

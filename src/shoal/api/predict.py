@@ -184,9 +184,8 @@ def _in_place(what: str, options: SingletonsOptions) -> Prediction:
         [attributes] if isinstance(attributes, str) else attributes, str(needed(options, "place", hint="Such as Utrecht."))
     )
     if not answer.records:
-        raise UsageError(
-            "nothing is known about these attributes in this place.", hint="shoal registry search NAME lists places."
-        )
+        hint = "shoal registry search NAME lists places."
+        raise UsageError("nothing is known about these attributes in this place.", hint=hint)
     share = answer.unique_share(size)
     scaled = replace(share, value=size * share.value, low=size * share.low, high=size * share.high, details={})
     more = {"share": share.value, "evidence": answer.fit, "population": str(answer.population)}
@@ -226,10 +225,8 @@ def ask_interval(**options: Unpack[IntervalOptions]) -> Prediction:
     if second is not None:
         alone(options, "second", "target", "exponential", "length", "sample")
         if options.get("method", "exact") != "exact":
-            raise UsageError(
-                f"method '{options['method']}' is for one value; a second value is computed exactly.",
-                hint="Leave the method out.",
-            )
+            hint = "Leave the method out."
+            raise UsageError(f"method '{options['method']}' is for one value; a second value is computed exactly.", hint=hint)
         deviation, width, correlation = second
         spreads, widths = (needed(options, "normal"), deviation), (needed(options, "width"), width)
         answer = prediction.singletons(prediction.bivariate_normal(spreads, correlation, widths), size).mean
@@ -388,10 +385,8 @@ def _visits(counts: Counted) -> list[float]:
     """Visits per place; a column of identifiers is refused."""
     data = counted(counts)
     if isinstance(counts, str | Path) and are_identifiers(data, str(counts)):
-        raise UsageError(
-            "the column named for counts holds identifiers, not counts.",
-            hint="To count the rows per value: --table FILE:column. Else name the column of visits: --counts FILE:column.",
-        )
+        hint = "To count the rows per value: --table FILE:column. Else name the column of visits: --counts FILE:column."
+        raise UsageError("the column named for counts holds identifiers, not counts.", hint=hint)
     return data
 
 
@@ -401,9 +396,8 @@ def _beyond(options: ZipfOptions, fitted: int) -> int:
     if options.get("exponent") is not None:
         raise UsageError("the exponent is fitted to the counts and not given as well.", hint="Leave out exponent or counts.")
     if places is not None and places < fitted:
-        raise UsageError(
-            f"places is {places:,}, but {fitted:,} places were counted.", hint="Leave out places, or name at least as many."
-        )
+        hint = "Leave out places, or name at least as many."
+        raise UsageError(f"places is {places:,}, but {fitted:,} places were counted.", hint=hint)
     return 0 if places is None else places - fitted
 
 

@@ -104,10 +104,8 @@ def _find_columns(table: Table) -> list[ColumnFinding]:
 
 def _no_further_quasi(further: list[str]) -> None:
     if further:
-        raise RoleError(
-            f"columns that were not named look like quasi-identifiers too: {', '.join(further)}.",
-            hint='Name them in quasi=, sensitive= or insensitive=, or say rest="quasi" or rest="drop".',
-        )
+        hint = 'Name them in quasi=, sensitive= or insensitive=, or say rest="quasi" or rest="drop".'
+        raise RoleError(f"columns that were not named look like quasi-identifiers too: {', '.join(further)}.", hint=hint)
 
 
 def _add_columns(roles: Mapping[str, Any], more: Mapping[str, list[str]]) -> dict[str, Any]:

@@ -263,10 +263,8 @@ def with_pilot(
     """
     source, counts = count_table_classes(table, list(q.questions), unit, count)
     if source.schema.weight is not None:
-        raise UsageError(
-            f"column '{source.schema.weight}' has sampling weights. {ONE_BY_ONE}",
-            hint="Open the table without the weights to get the numbers of a simple random sample, which this one is not.",
-        )
+        hint = "Open the table without the weights to get the numbers of a simple random sample, which this one is not."
+        raise UsageError(f"column '{source.schema.weight}' has sampling weights. {ONE_BY_ONE}", hint=hint)
     out = q.copy()
     out.links = []
     codes = []
@@ -274,10 +272,8 @@ def with_pilot(
         coded, labels, ordered = _answers(counts, j, question)
         answers = int(coded.max()) + 1
         if answers > question.answers + int(_some_missing(counts, j)):
-            raise UsageError(
-                f"question '{name}' has {question.answers} answers, but the pilot has {answers}.",
-                hint="Band the column of the pilot as the question is asked, or describe the question as it was asked there.",
-            )
+            hint = "Band the column of the pilot as the question is asked, or describe the question as it was asked there."
+            raise UsageError(f"question '{name}' has {question.answers} answers, but the pilot has {answers}.", hint=hint)
         people = np.bincount(coded, weights=counts.sizes)
         shares = {"p": people / people.sum(), "labels": labels, "ordered": question.ordered or ordered}
         out.questions[name] = replace(question, source="table", kappa_range=None, **shares)
@@ -423,7 +419,7 @@ def _places(source: Table, column: str, unit: str | None, time: str | None) -> _
     if len({*columns, column}) != len(columns) + 1:
         raise RoleError("a column is named twice among place, unit and time.", hint="Name each column once.")
     counts = source.count((*columns, column))
-    rows = counts.sizes if counts.records is None else counts.records
+    rows = counts.records_by_class
     codes = [counts.codes[counts.column(n)] for n in (*columns, column)]
     whole = np.logical_and.reduce([c != MISSING for c in codes])
     if not whole.any():
@@ -442,10 +438,8 @@ def _law(fitted: prediction.ZipfFit, places: int | None) -> prediction.Zipf:
     if places is None or places == fitted.places:
         return fitted.law
     if places < fitted.places:
-        raise UsageError(
-            f"the table has {fitted.places:,} places; {places:,} are fewer.",
-            hint="Leave out places, or count those not visited too.",
-        )
+        hint = "Leave out places, or count those not visited too."
+        raise UsageError(f"the table has {fitted.places:,} places; {places:,} are fewer.", hint=hint)
     return prediction.Zipf(fitted.c, places)
 
 

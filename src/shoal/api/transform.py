@@ -64,9 +64,8 @@ def read_plan(path: str | Path, table: Table) -> Plan:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableError(
-            f"plan '{file.name}' cannot be read: {type(error).__name__}.", hint="Name a plan.json or a YAML file."
-        ) from None
+        hint = "Name a plan.json or a YAML file."
+        raise UnreadableError(f"plan '{file.name}' cannot be read: {type(error).__name__}.", hint=hint) from None
     if file.suffix.lower() == ".json":
         return parse_plan(text)
     from ruamel.yaml import YAML
@@ -125,10 +124,8 @@ def _step(table: Table, entry: object, folder: Path, before: Sequence[Step], *, 
     except ShoalError:
         raise
     except (TypeError, KeyError, ValueError):
-        raise PolicyError(
-            f"step '{kind}' of column '{column}' lacks a setting or has one of the wrong kind.",
-            hint="See the page on transformations.",
-        ) from None
+        what = f"step '{kind}' of column '{column}' lacks a setting or has one of the wrong kind."
+        raise PolicyError(what, hint="See the page on transformations.") from None
 
 
 def _generalize(table: Table, column: str, words: Settings, folder: Path) -> Step:
@@ -143,9 +140,8 @@ def _generalize(table: Table, column: str, words: Settings, folder: Path) -> Ste
     label = words.pop("missing_label", None)
     wanted = [w for w in ("level", "at_most", "cut") if w in words]
     if len(wanted) != 1:
-        raise PolicyError(
-            f"'generalize' of '{column}' needs one of level, at_most, cut.", hint="level: 2, or at_most: 10 values."
-        )
+        hint = "level: 2, or at_most: 10 values."
+        raise PolicyError(f"'generalize' of '{column}' needs one of level, at_most, cut.", hint=hint)
     number = words.pop(wanted[0])
     _only(words, (), f"'generalize' of '{column}'")
     if wanted[0] == "level":
@@ -266,9 +262,8 @@ def _suppression(spec: object) -> Suppression:
     _only(options, ("k", "columns", "scope", "unit"), "'suppress'")
     k, columns, scope = options.get("k"), _list(options.get("columns"), "suppress.columns"), options.get("scope", "rows")
     if isinstance(k, bool) or not isinstance(k, int) or k < 1 or not columns or scope not in ("rows", "cells"):
-        raise PolicyError(
-            "'suppress' needs k, columns and, if any, a scope.", hint="suppress: {k: 5, columns: [age], scope: rows}"
-        )
+        hint = "suppress: {k: 5, columns: [age], scope: rows}"
+        raise PolicyError("'suppress' needs k, columns and, if any, a scope.", hint=hint)
     return Suppression(k, tuple(map(str, columns)), scope, options.get("unit"))
 
 

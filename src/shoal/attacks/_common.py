@@ -55,9 +55,8 @@ def texts(categories: Any) -> list[str]:
 def shared_codes(left: ClassCounts, right: ClassCounts) -> tuple[list[CodeArray], list[CodeArray]]:
     """Codes of both tables over one common dictionary per column (compared as canonical text)."""
     if left.columns != right.columns:
-        raise UsageError(
-            "the two tables were counted over different columns.", hint="Count both over the same quasi-identifiers."
-        )
+        hint = "Count both over the same quasi-identifiers."
+        raise UsageError("the two tables were counted over different columns.", hint=hint)
     ours, theirs = [], []
     for j in range(len(left.columns)):
         position = {t: i for i, t in enumerate(texts(left.categories[j]))}

@@ -91,9 +91,8 @@ def _extreme(matrix: FloatArray, sums: FloatArray, box: list[Any], cell: int, si
     if answer.status == 3:
         return float("inf")
     if answer.status != 0:
-        raise DataError(
-            "the published sums contradict each other, so no table has them.", hint="Check that all sums come from one table."
-        )
+        hint = "Check that all sums come from one table."
+        raise DataError("the published sums contradict each other, so no table has them.", hint=hint)
     value = sign * float(answer.fun)
     return float(np.ceil(value - 1e-6)) if sign > 0 else float(np.floor(value + 1e-6))
 

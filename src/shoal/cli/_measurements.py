@@ -151,10 +151,8 @@ def propose_unit(opened: Any, words: dict[str, Any]) -> dict[str, str]:
 def propose_quasi(opened: Any, *, as_json: bool) -> tuple[str, ...]:
     """Quasi-identifiers to confirm at a terminal; elsewhere nothing is guessed."""
     if as_json or not sys.stdin.isatty():
-        raise UsageError(
-            f"no quasi-identifier of '{opened.name}' is named, and none is guessed.",
-            hint="Name them with --quasi a,b. 'shoal inspect TABLE' suggests roles with a reason each.",
-        )
+        hint = "Name them with --quasi a,b. 'shoal inspect TABLE' suggests roles with a reason each."
+        raise UsageError(f"no quasi-identifier of '{opened.name}' is named, and none is guessed.", hint=hint)
     inspection = shoal.inspect(opened)
     show_inspection(inspection)
     _shared.say(f"Proposed quasi-identifiers: {', '.join(inspection.quasi) or 'none'}")
@@ -175,10 +173,8 @@ def refuse(options: Mapping[str, object], *, suda: bool, impact: str | None, hou
     given = [name for name in options if name not in ACCEPTED]
     given += [name for name, value in (("suda", suda), ("impact", impact), ("household", household)) if value]
     if given:
-        raise UsageError(
-            f"--{given[0]} cannot be used with a time or place.",
-            hint="Measure the columns about the person in a second run, with --quasi and --unit.",
-        )
+        hint = "Measure the columns about the person in a second run, with --quasi and --unit."
+        raise UsageError(f"--{given[0]} cannot be used with a time or place.", hint=hint)
 
 
 def run(

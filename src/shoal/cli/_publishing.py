@@ -146,9 +146,8 @@ def signer_of(key_file: Path | None) -> Signer:
     from shoal.kernels.signatures import FILE_ENV, KEY_ENV, signer
 
     if key_file is not None and not key_file.exists():
-        raise UnreadableError(
-            f"key file '{key_file.name}' does not exist.", hint=f"Make one: shoal registry key --key {key_file.name}"
-        )
+        hint = f"Make one: shoal registry key --key {key_file.name}"
+        raise UnreadableError(f"key file '{key_file.name}' does not exist.", hint=hint)
     if key_file is not None or os.environ.get(FILE_ENV) or os.environ.get(KEY_ENV):
         return signer(key_file)
     if not OWN_KEY.exists():
@@ -195,10 +194,8 @@ def publish(
     if study and (unit or count or by or cells):
         raise UsageError("a study was counted before.", hint="Leave out --unit, --count, --by and --cells.")
     if answers and (noise is None or study or by or cells or sample):
-        raise UsageError(
-            "counts of every combination are drawn with noise, of one population.",
-            hint="Add --noise, and leave out --by, --study, --sample and --cells.",
-        )
+        hint = "Add --noise, and leave out --by, --study, --sample and --cells."
+        raise UsageError("counts of every combination are drawn with noise, of one population.", hint=hint)
     if preview:
         wanted = columns if by is None else (*columns, by)
         preview_instead(preview, "publish", table, {}, as_json=as_json, columns=wanted, unit=unit, weight=count)

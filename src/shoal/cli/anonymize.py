@@ -144,16 +144,13 @@ def _release_linked(
 ) -> None:
     """Several tables about the same people; ``others`` are options that such a policy states itself."""
     if preview:
-        raise UsageError(
-            "Tables that are released together cannot be previewed.", hint="Preview each one: shoal anonymize TABLE … --preview"
-        )
+        hint = "Preview each one: shoal anonymize TABLE … --preview"
+        raise UsageError("Tables that are released together cannot be previewed.", hint=hint)
     if reading.get("only_aggregates"):
         raise UsageError("--only-aggregates: a release consists of rows of its tables.", hint="Leave out --only-aggregates.")
     if out is None or any(value not in (None, False) for value in others.values()):
-        raise UsageError(
-            "A policy with 'tables:' states everything itself.",
-            hint="Run: shoal anonymize --policy FILE --out DIR [--exclude FILE]",
-        )
+        hint = "Run: shoal anonymize --policy FILE --out DIR [--exclude FILE]"
+        raise UsageError("A policy with 'tables:' states everything itself.", hint=hint)
     from shoal.cli._releases import release_linked
 
     key, exclude = options.get("key_file"), options.get("exclude")

@@ -169,9 +169,8 @@ def study(
     if data is not None:
         raise UsageError("--data requires --reproduce.")
     if publish is not None and not (codes and population):
-        raise UsageError(
-            "--publish requires --codes and --population.", hint="Add --codes age=age/years,sex=sex --population NL/Utrecht@2021."
-        )
+        hint = "Add --codes age=age/years,sex=sex --population NL/Utrecht@2021."
+        raise UsageError("--publish requires --codes and --population.", hint=hint)
     if publish is None and (codes or population or holder or key or dry_run or noise is not None):
         raise UsageError("--codes, --population, --holder, --key, --noise and --dry-run require --publish.")
     if "up_to" not in verb_options and (columns := verb_options.pop("quasi", ())):

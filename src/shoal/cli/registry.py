@@ -194,9 +194,8 @@ def mirror(
     from shoal.registry.keep.mirror import write_mirror
 
     if "://" not in registry and not Path(registry).is_file():
-        raise UnreadableError(
-            f"registry '{Path(registry).name}' does not exist.", hint="Name a SQLite file, a database URL or an address."
-        )
+        hint = "Name a SQLite file, a database URL or an address."
+        raise UnreadableError(f"registry '{Path(registry).name}' does not exist.", hint=hint)
     pages, own = partial(pages_of, trust=trust), _publishing.signer_of(key)
     write_mirror(_publishing.submit_to(registry), folder, earlier=earlier, also=pages, signer=own)
     _shared.tell(

@@ -67,10 +67,8 @@ def studio(
     check_address(host, tls_cert, tls_key)
     named = has_users(folder, store=store)
     if not own and not named:
-        raise UsageError(
-            "beyond this computer a studio needs named users, and there are none.",
-            hint="Let the first one in: shoal studio user add NAME --role admin",
-        )
+        hint = "Let the first one in: shoal studio user add NAME --role admin"
+        raise UsageError("beyond this computer a studio needs named users, and there are none.", hint=hint)
     if _is_taken(host, port):
         raise UsageError(f"port {port} is in use.", hint="Is a studio running already? Else choose another with --port.")
     about: dict[str, Any] = {"limit": int(limit * 1e9), "workers": workers, "vault": vault}

@@ -70,11 +70,8 @@ class Verification:
         if not self.ok:
             first = self.failed[0] if self.failed else Check("folder", False, "nothing could be checked")
             kind = VerificationError if first.name == "re-count" else TamperError
-            raise kind(
-                f"the release does not verify: {first.sentence}",
-                hint="Do not use it. Ask the publisher for the release again.",
-                checks=self.failed,
-            )
+            hint = "Do not use it. Ask the publisher for the release again."
+            raise kind(f"the release does not verify: {first.sentence}", hint=hint, checks=self.failed)
         return self
 
     def to_json(self) -> dict[str, Any]:

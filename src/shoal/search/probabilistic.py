@@ -153,11 +153,8 @@ def _margin(name: str, values: Any, counts: Any) -> tuple[Any, IntArray]:
     number = np.asarray(counts)
     whole = number.ndim == 1 and len(number) == len(listed) > 0 and np.issubdtype(number.dtype, np.integer)
     if not whole or int(number.min()) < 0 or not number.any():
-        raise UsageError(
-            f"the counts of '{name}' must be whole numbers of at least 0, one for each value and not all 0.",
-            hint="Pass the distinct values of the column and the records with each.",
-            column=name,
-        )
+        what = f"the counts of '{name}' must be whole numbers of at least 0, one for each value and not all 0."
+        raise UsageError(what, hint="Pass the distinct values of the column and the records with each.", column=name)
     if pc.count_distinct(listed, mode="all").as_py() != len(listed):
         raise UsageError(f"a value of '{name}' is listed twice.", hint="Pass each value once, with all its records.", column=name)
     seen = np.flatnonzero(number)
@@ -170,10 +167,8 @@ def _split(caps: Mapping[str, int], cells: int, weights: Mapping[str, float], ke
     kept = math.prod(caps[n] for n in keep)
     left = cells // kept
     if left < 1:
-        raise UsageError(
-            f"the columns to keep have {kept} combinations, more than the {cells} cells allowed.",
-            hint="Keep fewer columns, or lower k.",
-        )
+        hint = "Keep fewer columns, or lower k."
+        raise UsageError(f"the columns to keep have {kept} combinations, more than the {cells} cells allowed.", hint=hint)
     rest = [n for n in caps if n not in keep]
     shares = integer_split([float(weights.get(n, 1.0)) for n in rest], [caps[n] for n in rest], left) if rest else []
     return {**{n: caps[n] for n in keep}, **dict(zip(rest, shares, strict=True))}

@@ -162,15 +162,13 @@ def _page(path: Path) -> dict[str, Any]:
     try:
         page = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise DataError(
-            f"the settings in '{path.name}' can't be read.", hint='It is TOML, for example: memory = "2GB".'
-        ) from problem
+        hint = 'It is TOML, for example: memory = "2GB".'
+        raise DataError(f"the settings in '{path.name}' can't be read.", hint=hint) from problem
     for table in (page, *(v for v in page.values() if isinstance(v, dict))):
         for key, value in table.items():
             if key not in SETTABLE and not (table is page and isinstance(value, dict)):
-                raise UsageError(
-                    f"'{path.name}' holds '{key}', which can't be set in a file.", hint=f"Settable: {', '.join(SETTABLE)}."
-                )
+                hint = f"Settable: {', '.join(SETTABLE)}."
+                raise UsageError(f"'{path.name}' holds '{key}', which can't be set in a file.", hint=hint)
     return page
 
 

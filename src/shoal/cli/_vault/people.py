@@ -346,9 +346,8 @@ def enrol(
 ) -> shared.Answer:
     """Claim your own token with the code you were given, once."""
     if (secret is None) != (share_out is None):
-        raise UsageError(
-            "--secret-file and --share-out go together.", hint="The first auditor's code and share are sealed to her."
-        )
+        hint = "The first auditor's code and share are sealed to her."
+        raise UsageError("--secret-file and --share-out go together.", hint=hint)
     with shared.secret_file(token_out) as put:
         if secret is None or share_out is None:
             codes = [shared.read_secret(file) for file in code_file]

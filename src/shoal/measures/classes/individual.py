@@ -252,7 +252,7 @@ def individual_risk(counts: ClassCounts, who: Memberships | None = None) -> Indi
     """
     if counts.weights is None:
         raise UsageError("individual risk needs sampling weights.", hint="Name the weight column: weight='w' or --weight w.")
-    rows = counts.sizes if counts.records is None else counts.records
+    rows = counts.records_by_class
     risk = benedetti_franconi(counts.sizes, counts.weights * (counts.sizes / rows))
     if counts.adds_up:
         return IndividualRisk(risk, counts.sizes)

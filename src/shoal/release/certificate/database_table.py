@@ -21,18 +21,16 @@ if TYPE_CHECKING:
 def check_target(table: Table, name: str, *, replaces: bool) -> None:
     """Refuse a table name for sources that are not in a database, and one that would replace the source."""
     if not table.in_database:
-        raise UsageError(
-            "--to-table needs a table in a database as input.", hint="Name it as ENGINE-URL::table, or use --format."
-        )
+        hint = "Name it as ENGINE-URL::table, or use --format."
+        raise UsageError("--to-table needs a table in a database as input.", hint=hint)
     if not name.strip():
         raise UsageError("the name of the new table is empty.", hint="Write --to-table visits_public.")
     own = str(table.source["source"]).rpartition("::")[2]
     if replaces and name.rpartition(".")[2].lower() == own.rpartition(".")[2].lower():
         raise UsageError(f"--replace would drop '{name}', the table that is released.", hint="Choose another name.")
     if replaces and table.engine == "spark":
-        raise UsageError(
-            "Spark cannot replace a table in one step.", hint="Leave --replace out, and switch a view to the new table."
-        )
+        hint = "Leave --replace out, and switch a view to the new table."
+        raise UsageError("Spark cannot replace a table in one step.", hint=hint)
 
 
 def digest(table: Table, names: Sequence[str]) -> str:

@@ -90,9 +90,8 @@ def check_files(place: Path, files: tuple[FileEntry, ...], file: str | None, *, 
     folders = {*(data if parts else []), *(Path(name).parent.as_posix() for name in log)}
     extra, lacking = there - set(listed) - {NAME} - folders, set(listed) - there
     if extra or lacking:
-        raise TamperError(
-            f"the folder has {len(extra)} files that the certificate does not list and lacks {len(lacking)} that it lists."
-        )
+        what = f"the folder has {len(extra)} files that the certificate does not list and lacks {len(lacking)} that it lists."
+        raise TamperError(what)
     for name in folders:
         if (place / name).is_symlink() or not (place / name).is_dir():
             raise TamperError(f"'{name}' is a link, not a folder.")

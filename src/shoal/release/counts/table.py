@@ -57,10 +57,8 @@ def cross(classes: ClassCounts, *, threshold: int, public: bool = False) -> Cros
     axes = [_axis(classes, i, threshold, public) for i in range(len(classes.columns))]
     shape = tuple(len(labels) for labels, _, _ in axes)
     if np.prod([n + 1 for n in shape], dtype=float) > LARGEST:
-        raise UsageError(
-            f"the table would have more than {LARGEST:,} cells with its sums.",
-            hint="Cross fewer columns, or columns with fewer categories: bands of ages, regions instead of postcodes.",
-        )
+        hint = "Cross fewer columns, or columns with fewer categories: bands of ages, regions instead of postcodes."
+        raise UsageError(f"the table would have more than {LARGEST:,} cells with its sums.", hint=hint)
     counts = np.zeros(shape, dtype=np.int64)
     np.add.at(counts, tuple(place[classes.codes[i]] for i, (_, place, _) in enumerate(axes)), classes.sizes)
     return Crossed(classes.columns, tuple(labels for labels, _, _ in axes), counts, tuple(joined for *_, joined in axes))
@@ -77,10 +75,8 @@ def _axis(classes: ClassCounts, i: int, threshold: int, public: bool) -> tuple[t
     rare = [] if public else _rare(people, keep, threshold)
     stay = [c for c in keep if c not in set(rare)]
     if not stay:
-        raise InfeasibleError(
-            f"too few people share a category of '{classes.columns[i]}' to name one.",
-            hint="Use a coarser column or a smaller threshold; with --public where the list of categories is public knowledge.",
-        )
+        hint = "Use a coarser column or a smaller threshold; with --public where the list of categories is public knowledge."
+        raise InfeasibleError(f"too few people share a category of '{classes.columns[i]}' to name one.", hint=hint)
     place = np.full(len(names), len(stay), dtype=np.int64)
     place[stay] = np.arange(len(stay))
     return (*(names[c] for c in stay), *([JOINED] if rare else [])), place, len(rare)

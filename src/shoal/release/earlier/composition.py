@@ -77,22 +77,16 @@ def read(place: Path, prepared: Prepared) -> Earlier:
         raise _refusal("the earlier release was recoded locally: its folder does not say which class a person is in")
     lacking = [c for c in quasi if c not in prepared.quasi]
     if lacking:
-        raise _refusal(
-            f"the earlier release publishes '{lacking[0]}' as a quasi-identifier, this policy does not name it as one",
-            hint="Name the same quasi-identifiers as before (min_level can hold a column at its top level).",
-        )
+        what = f"the earlier release publishes '{lacking[0]}' as a quasi-identifier, this policy does not name it as one"
+        raise _refusal(what, hint="Name the same quasi-identifiers as before (min_level can hold a column at its top level).")
     open_now = [c for c in claims.data.sensitive if c in prepared.policy.insensitive]
     if open_now:
-        raise _refusal(
-            f"the earlier release names '{open_now[0]}' as sensitive, this policy as insensitive",
-            hint=f"Name '{open_now[0]}' under roles.sensitive.",
-        )
+        hint = f"Name '{open_now[0]}' under roles.sensitive."
+        raise _refusal(f"the earlier release names '{open_now[0]}' as sensitive, this policy as insensitive", hint=hint)
     rare = unknown_column(prepared, earlier.plan) if whole is None else None
     if rare is not None:
-        raise _refusal(
-            f"the published plan of the earlier release leaves rare values of '{rare}' out",
-            hint="Keep the file FOLDER.private.json of the earlier release beside its folder.",
-        )
+        hint = "Keep the file FOLDER.private.json of the earlier release beside its folder."
+        raise _refusal(f"the published plan of the earlier release leaves rare values of '{rare}' out", hint=hint)
     return earlier
 
 
@@ -118,7 +112,7 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
     new = shown_now(prepared, decision, columns)
     old = [_classes_shown(prepared, e, [c for c in columns if _comparable(e, c)]) for e in before]
     k, most = policy.smallest_class, _most_records(prepared)
-    records = base.sizes if base.records is None else base.records
+    records = base.records_by_class
     parts = [Recoded(base, (s.classes.astype(np.int32),), kept=s.classes >= 0) for s in (new, *old)]
     out = [intersection(parts, k=k)]
     for column in policy.sensitive:

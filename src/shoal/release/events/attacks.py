@@ -639,10 +639,8 @@ def _person(plan: EventPlan, outside: Table, texts: Sequence[str]) -> str:
         return plan.unit
     others = [n for n in outside.schema.names if n not in (*texts, plan.time, *plan.place)]
     if len(others) != 1:
-        raise UsageError(
-            f"the list has no column '{plan.unit}', and {len(others)} others could name a person.",
-            hint=f"Keep one of them, or call it '{plan.unit}'.",
-        )
+        hint = f"Keep one of them, or call it '{plan.unit}'."
+        raise UsageError(f"the list has no column '{plan.unit}', and {len(others)} others could name a person.", hint=hint)
     return others[0]
 
 

@@ -84,16 +84,13 @@ def with_choices_of(policy: Policy, plan: EventPlan) -> Policy:
     """The policy with the choices of an earlier plan in place of its own; requirements and limits stay."""
     rules = policy.events
     if rules is None or ((rules.unit, rules.time, rules.place) != (plan.unit, plan.time, plan.place) and rules.flows != ONLY):
-        raise PolicyError(
-            "the plan is about other columns of person, time and place than the policy.", hint="Name the same under events."
-        )
+        hint = "Name the same under events."
+        raise PolicyError("the plan is about other columns of person, time and place than the policy.", hint=hint)
     if rules.flows == ONLY:
         return policy
     if plan.place_level == CUT:
-        raise PolicyError(
-            "a cut rises as far as the records ask for, and a plan publishes no rare places: it cannot be repeated.",
-            hint="Leave --plan out and write events: {place_levels: [cut]}: it is computed again.",
-        )
+        what = "a cut rises as far as the records ask for, and a plan publishes no rare places: it cannot be repeated."
+        raise PolicyError(what, hint="Leave --plan out and write events: {place_levels: [cut]}: it is computed again.")
     shape = Shape(plan.time_width, plan.place_level, plan.most_records, plan.renew)
     return with_shape(policy, replace(rules, shift=plan.shift), shape)
 
@@ -148,10 +145,8 @@ Joined = list[tuple[Any, Any]]
 def check_earlier(place: Path) -> EventCertificate:
     """The certificate of an earlier event release; anything else is refused."""
     if not (place / NAME).is_file() or not is_of_events(place):
-        raise UsageError(
-            f"'{place.name}' is not the folder of an event release.",
-            hint="Name an earlier event release of the same people after --previous.",
-        )
+        what = f"'{place.name}' is not the folder of an event release."
+        raise UsageError(what, hint="Name an earlier event release of the same people after --previous.")
     certificate = read_event_certificate(place / NAME)
     if certificate.data.file is None:
         hint = "Name a release that was written as a file."

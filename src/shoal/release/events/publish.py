@@ -215,9 +215,8 @@ def write_table(made: Any, file: Path) -> None:
     except OutputError:
         raise
     except OSError as error:  # whose message would name a file of a temporary place
-        raise OutputError(
-            f"the data could not be written: {type(error).__name__}.", hint="Check rights and free space."
-        ) from None
+        hint = "Check rights and free space."
+        raise OutputError(f"the data could not be written: {type(error).__name__}.", hint=hint) from None
 
 
 def pseudonyms(events: EventTable, solution: Solution) -> Any:
@@ -244,11 +243,9 @@ def _of_vault(events: EventTable, owner: IntArray, *, renewed: bool) -> Any:
     pseudonyms = pa.concat_arrays(named.chunks) if isinstance(named, pa.ChunkedArray) else named
     if pseudonyms.null_count or len(pseudonyms.unique()) < len(pseudonyms):
         if renewed:
-            raise PolicyError(
-                f"domain '{domain}' of the vault gives a person one pseudonym, and the plan renews it.",
-                hint="Use a domain of scope transaction: shoal vault domain add NAME --scope transaction.",
-                path="events.vault",
-            )
+            what = f"domain '{domain}' of the vault gives a person one pseudonym, and the plan renews it."
+            hint = "Use a domain of scope transaction: shoal vault domain add NAME --scope transaction."
+            raise PolicyError(what, hint=hint, path="events.vault")
         raise PolicyError(
             f"domain '{domain}' of the vault gives two people the same pseudonym: their ids differ only in how they are written.",
             hint="Write the ids in one way, or use a domain with --clean none.",

@@ -166,9 +166,8 @@ def _check_columns(table: Table, policy: Policy, rules: EventRules) -> None:
             schema.require(name, what=what)
     check_named(table, policy, rules.columns)
     if rules.time is not None and schema[rules.time].kind not in TIMES:
-        raise DataError(
-            f"column '{rules.time}' holds {schema[rules.time].kind}, not times.", hint="Name the column of the times."
-        )
+        hint = "Name the column of the times."
+        raise DataError(f"column '{rules.time}' holds {schema[rules.time].kind}, not times.", hint=hint)
 
 
 def check_named(table: Table, policy: Policy, columns: Sequence[str]) -> None:
@@ -285,18 +284,12 @@ def _problem(
     two = several_places(places)
     trips = bool(places) and time is not None and not two
     if rules.flows and not trips and not (two and len(places) == 2):
-        raise PolicyError(
-            "'events.flows' requires a time and one place, or an origin and a destination.",
-            hint="Name time: and place: there, or leave flows out.",
-            path="events.flows",
-        )
+        what = "'events.flows' requires a time and one place, or an origin and a destination."
+        raise PolicyError(what, hint="Name time: and place: there, or leave flows out.", path="events.flows")
     weights = Weights(given["time"] * (time is not None), given["place"] * bool(places), given["trips"] * trips, given["links"])
     if not any(vars(weights).values()):
-        raise PolicyError(
-            "All weights are 0 for this table.",
-            hint="At least one of time, place, trips and links must count.",
-            path="events.weights",
-        )
+        hint = "At least one of time, place, trips and links must count."
+        raise PolicyError("All weights are 0 for this table.", hint=hint, path="events.weights")
     return EventProblem(
         person=person,
         rank=_within(person, (where, moment)),
@@ -403,10 +396,8 @@ def widths_of(rules: EventRules, time: Column | None) -> tuple[str, ...]:
         raise PolicyError("'events.shift' moves dates, and the time holds none.", hint="Leave it out.", path="events.shift")
     fixed = tuple(w for w in widths if w in (*SHIFTABLE, NONE) or (w[:-1].isdigit() and w[-1:] in ("d", "w")))
     if not fixed:
-        raise PolicyError(
-            "dates in months or years, and weekdays or parts of the day, cannot be shifted.",
-            hint=f"Widths: {', '.join(SHIFTABLE)}.",
-        )
+        hint = f"Widths: {', '.join(SHIFTABLE)}."
+        raise PolicyError("dates in months or years, and weekdays or parts of the day, cannot be shifted.", hint=hint)
     return fixed
 
 
@@ -422,9 +413,8 @@ def levels_of(
         if CUT in rules.place_levels and not (len(places) == 1 and trees):
             raise PolicyError("a cut needs one place with a hierarchy.", hint="Add events: {hierarchy: {place: FILE}}.")
         if LOCAL in rules.place_levels and _coordinates(places):
-            raise PolicyError(
-                "'local' blanks names of places, not coordinates.", hint="Use grid:0.1.", path="events.place_levels"
-            )
+            hint = "Use grid:0.1."
+            raise PolicyError("'local' blanks names of places, not coordinates.", hint=hint, path="events.place_levels")
         return rules.place_levels
     first = places[0]
     if len(trees) == len(places) == 1:
@@ -481,9 +471,6 @@ def renewal_of(text: str, places: tuple[Column, ...], people: int) -> str:
     counts = places[0].rows
     life = pseudonym_life(Distribution.counts(counts), people, limit)
     if life == 0:
-        raise PolicyError(
-            f"by the popularity of the places already one record singles out more than {written(limit)} of the people.",
-            hint="Allow more, or coarser places.",
-            path="events.renew",
-        )
+        what = f"by the popularity of the places already one record singles out more than {written(limit)} of the people."
+        raise PolicyError(what, hint="Allow more, or coarser places.", path="events.renew")
     return f"{life} {RECORDS}"

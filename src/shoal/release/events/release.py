@@ -132,10 +132,8 @@ class EventRelease(Release):
 
     def _chosen(self) -> Decided:
         if self._decision is None:
-            raise UsageError(
-                "a release that was pickled can be read, not written again.",
-                hint="Write it before it is pickled, or call shoal.anonymize again.",
-            )
+            hint = "Write it before it is pickled, or call shoal.anonymize again."
+            raise UsageError("a release that was pickled can be read, not written again.", hint=hint)
         return self._decision
 
     @property
@@ -281,10 +279,8 @@ def _to_table(decided: Decided, name: str, data: Path, source: EventData, facts:
     source = replace(source, file=None, table=name, engine=written.engine, columns=tuple(written.schema.names))
     again = facts_of_table(written, source, decided.asked, max(facts.smallest))
     if not alike(again.to_json(), facts.to_json()):
-        raise VerificationError(
-            f"table '{name}' was written but does not hold what was planned.",
-            hint="It was dropped. Run it again when nobody writes to the table.",
-        )
+        hint = "It was dropped. Run it again when nobody writes to the table."
+        raise VerificationError(f"table '{name}' was written but does not hold what was planned.", hint=hint)
     return source
 
 
@@ -326,8 +322,6 @@ def _data(decided: Decided, data: Path, form: str) -> EventData:
 def _require_met(asked: Sequence[Requirement], facts: EventFacts) -> None:
     unmet = [f for f in judge_events(asked, facts) if not f.met]
     if unmet:
-        raise VerificationError(
-            f"the written file does not meet a requirement: {unmet[0].sentence}; found {unmet[0].found}. Nothing was released.",
-            hint="This is caught before release. Ask for a little more than needed, or allow more suppression.",
-            findings=tuple(unmet),
-        )
+        what = f"the written file does not meet a requirement: {unmet[0].sentence}; found {unmet[0].found}. Nothing was released."
+        hint = "This is caught before release. Ask for a little more than needed, or allow more suppression."
+        raise VerificationError(what, hint=hint, findings=tuple(unmet))

@@ -129,9 +129,8 @@ def known_as_it_is(table: Table, policy: Policy) -> Given:
         return {}
     names = [*policy.quasi, *policy.sensitive, *policy.insensitive]
     if table.n_rows() > MOST_HELD:
-        raise UsageError(
-            f"known_columns is counted in tables of up to {MOST_HELD:,} records.", hint="Leave it out of this policy."
-        )
+        hint = "Leave it out of this policy."
+        raise UsageError(f"known_columns is counted in tables of up to {MOST_HELD:,} records.", hint=hint)
     unit = policy.unit
     rows = pa.Table.from_batches(list(table.scan([*dict.fromkeys([*names, *([unit] if unit else [])])])))
     codes = {n: positions(rows.column(n).combine_chunks().dictionary_encode().indices) for n in rows.column_names}

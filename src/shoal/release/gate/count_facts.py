@@ -162,10 +162,8 @@ def check_sample(policy: Policy, r: PopulationK, members: int) -> None:
             hint="Ask for k instead, or for k_map with a population table.",
         )
     if members > r.population:
-        raise PolicyError(
-            f"'require.{r.name}.of' is {r.population:,}; the table has {members:,} members.",
-            hint="State the number of people that the table is a random sample of.",
-        )
+        hint = "State the number of people that the table is a random sample of."
+        raise PolicyError(f"'require.{r.name}.of' is {r.population:,}; the table has {members:,} members.", hint=hint)
 
 
 def count_population(policy: Policy) -> tuple[Policy, str]:
@@ -198,10 +196,8 @@ def _people_stated(file: Path, name: str) -> tuple[int, str]:
         (best,) = (record for record in content["records"] if record["id"] == content["best"])
         return int(best["size"]), "a record of a registry"
     except (OSError, ValueError, KeyError, TypeError):
-        raise PolicyError(
-            f"'require.population_k.of': '{name}' states no number of people.",
-            hint="Name a table with one line per person, or what predict population or registry query wrote with --json.",
-        ) from None
+        hint = "Name a table with one line per person, or what predict population or registry query wrote with --json."
+        raise PolicyError(f"'require.population_k.of': '{name}' states no number of people.", hint=hint) from None
 
 
 def classes_of(everybody: Mapping[int, int]) -> dict[int, int]:
@@ -221,9 +217,8 @@ def population_counts(policy: Policy, quasi: Sequence[str]) -> ClassCounts | Non
     if not needed:
         return None
     if policy.population_table is None:
-        raise PolicyError(
-            f"'require.{needed[0].name}' needs a population table.", hint="Write population: {table: people.csv} into the policy."
-        )
+        hint = "Write population: {table: people.csv} into the policy."
+        raise PolicyError(f"'require.{needed[0].name}' needs a population table.", hint=hint)
     return opened(str((policy.folder or Path()) / policy.population_table)).count(tuple(quasi))
 
 
@@ -238,10 +233,8 @@ def sensitive_trees(policy: Policy, base: ClassCounts) -> dict[str, Hierarchy]:
             continue
         wanted, inside = policy.sensitive[name], base.sensitive[name]
         if wanted is None:
-            raise PolicyError(
-                f"closeness of '{name}' by the hierarchical distance needs a hierarchy of that column.",
-                hint=f"Write roles: {{sensitive: {{{name}: {{hierarchy: FILE}}}}}}, or use distance: equal.",
-            )
+            hint = f"Write roles: {{sensitive: {{{name}: {{hierarchy: FILE}}}}}}, or use distance: equal."
+            raise PolicyError(f"closeness of '{name}' by the hierarchical distance needs a hierarchy of that column.", hint=hint)
         counts = np.bincount(inside.values[inside.values >= 0], minlength=len(inside.categories)).astype(np.int64)
         rule = from_policy(wanted, policy.folder or ".")
         rule.check_one_root(name)

@@ -160,11 +160,9 @@ def _one_row_each(policy: LinkedPolicy, person: _Keys) -> None:
     several = sum(n > 1 for n in person.rows.values())
     if several:
         first = policy.tables[0]
-        raise DataError(
-            f"{several:,} of {len(person.rows):,} people have several rows in the person table '{first.name}'.",
-            hint=f"It must have one row per '{first.key}'. A table with several rows per person is linked to a person table.",
-            column=first.key,
-        )
+        what = f"{several:,} of {len(person.rows):,} people have several rows in the person table '{first.name}'."
+        hint = f"It must have one row per '{first.key}'. A table with several rows per person is linked to a person table."
+        raise DataError(what, hint=hint, column=first.key)
 
 
 def _check_orphans(policy: LinkedPolicy, linked: LinkedTable, orphans: Mapping[str, int], unnamed: int) -> None:

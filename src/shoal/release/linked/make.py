@@ -198,9 +198,8 @@ def _write_table(
     try:
         done = rest.recode(Plan(tuple(steps.values()), Suppression(scope="none"), part.prepared.policy.seed), out)
     except OSError as error:
-        raise OutputError(
-            f"the data could not be written: {type(error).__name__}.", hint="Check rights and free space."
-        ) from None
+        hint = "Check rights and free space."
+        raise OutputError(f"the data could not be written: {type(error).__name__}.", hint=hint) from None
     expected = int(part.rows[chosen.staying[part.person]].sum())
     if done.records_out != expected:
         raise changed(expected, done.records_out)

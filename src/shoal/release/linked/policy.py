@@ -142,9 +142,8 @@ def _keys(tables: Mapping[str, Any], links: Mapping[str, str]) -> tuple[str, dic
     person, key = persons[0]
     for name in tables:
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name) or name in ("certificate", "report"):
-            raise PolicyError(
-                "a table is named by letters, digits, - and _: its name becomes that of a file.", hint="Rename it under 'tables'."
-            )
+            hint = "Rename it under 'tables'."
+            raise PolicyError("a table is named by letters, digits, - and _: its name becomes that of a file.", hint=hint)
     keys = {person: key}
     for name, column in ends:
         if name in keys:
@@ -152,9 +151,8 @@ def _keys(tables: Mapping[str, Any], links: Mapping[str, str]) -> tuple[str, dic
         keys[name] = column
     left = [n for n in tables if n not in keys]
     if left:
-        raise PolicyError(
-            f"table '{left[0]}' is not linked to the people.", hint=f"Write 'links: {{{left[0]}.COLUMN: {person}.{key}}}'."
-        )
+        hint = f"Write 'links: {{{left[0]}.COLUMN: {person}.{key}}}'."
+        raise PolicyError(f"table '{left[0]}' is not linked to the people.", hint=hint)
     return person, keys
 
 
@@ -163,11 +161,8 @@ def _end(text: str, tables: Mapping[str, Any]) -> tuple[str, str]:
     for name in tables:
         if text.startswith(f"{name}.") and len(text) > len(name) + 1:
             return name, text[len(name) + 1 :]
-    raise PolicyError(
-        "a link does not name a table and its column.",
-        hint=f"Write TABLE.COLUMN, with a table of: {', '.join(tables)}.",
-        path="links",
-    )
+    hint = f"Write TABLE.COLUMN, with a table of: {', '.join(tables)}."
+    raise PolicyError("a link does not name a table and its column.", hint=hint, path="links")
 
 
 def _place(source: Any, folder: Path | None) -> Any:
@@ -179,10 +174,8 @@ def _place(source: Any, folder: Path | None) -> Any:
 
 def _table(name: str, stated: Mapping[str, Any], key: str, k: int, source: Any, folder: Path | None) -> LinkedTable:
     if any(key in (roles or ()) for roles in stated["roles"].values()):
-        raise PolicyError(
-            f"column '{key}' of table '{name}' is the key of the people and has a role too.",
-            hint="Leave it out of the roles: it becomes a pseudonym.",
-        )
+        hint = "Leave it out of the roles: it becomes a pseudonym."
+        raise PolicyError(f"column '{key}' of table '{name}' is the key of the people and has a role too.", hint=hint)
     document = {"roles": stated["roles"], "transform": stated.get("transform", {}), "require": {"k": k}}
     unit = {"column": key, "publish": "pseudonym"}
     try:

@@ -90,10 +90,8 @@ def _distinct_names(names: Sequence[str]) -> None:
     known = set(names)
     twins = [name for name in names if f"'{name}" in known]
     if twins:
-        raise UsageError(
-            f"columns '{twins[0]}' and ''{twins[0]}' could not be distinguished in a CSV file.",
-            hint="Rename one of them, or use --format parquet.",
-        )
+        hint = "Rename one of them, or use --format parquet."
+        raise UsageError(f"columns '{twins[0]}' and ''{twins[0]}' could not be distinguished in a CSV file.", hint=hint)
 
 
 def carry_out(
@@ -258,9 +256,7 @@ def _to_table(prepared: Prepared, decision: Decision, name: str, counted: Counte
     levels = recursive_levels(prepared.policy.requirements)
     facts: Facts = database.facts_of_table(target, data.quasi, data.sensitive, data.unit, levels, prepared.orders)
     if not alike(facts.to_json(), counted.facts.to_json()):
-        raise VerificationError(
-            f"table '{name}' was written but does not hold what was planned.",
-            hint="It was dropped. Run it again when nobody writes to the table.",
-        )
+        hint = "It was dropped. Run it again when nobody writes to the table."
+        raise VerificationError(f"table '{name}' was written but does not hold what was planned.", hint=hint)
     names = tuple(target.schema.names)
     return replace(data, file=None, table=name, engine=target.engine, columns=names)

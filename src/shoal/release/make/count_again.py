@@ -173,10 +173,8 @@ def check_suppressed(suppressed: int, records: int, share: float) -> None:
     """
     limit = most_of(share, records)
     if suppressed > limit:
-        raise VerificationError(
-            f"{suppressed:,} records would be suppressed, {limit:,} are allowed; nothing was released.",
-            hint="Allow more suppression, or coarser levels.",
-        )
+        what = f"{suppressed:,} records would be suppressed, {limit:,} are allowed; nothing was released."
+        raise VerificationError(what, hint="Allow more suppression, or coarser levels.")
 
 
 def check_linked(linked_k: int | None, k: int) -> None:

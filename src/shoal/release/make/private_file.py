@@ -82,10 +82,8 @@ def place_of(release: Path) -> Path:
 def free(path: Path) -> None:
     """Raise where a private file is left although its folder is gone: it may be the only copy of a seed."""
     if path.exists() or path.is_symlink():
-        raise OutputError(
-            f"'{path.name}' is left from an earlier release whose folder is gone.",
-            hint="Move it away or delete it, or name another folder after --out.",
-        )
+        hint = "Move it away or delete it, or name another folder after --out."
+        raise OutputError(f"'{path.name}' is left from an earlier release whose folder is gone.", hint=hint)
 
 
 @contextlib.contextmanager
@@ -233,10 +231,8 @@ def private_of(place: Path, private: str | Path | None) -> str | Path:
     """The private file that a list is compared with: the one given, or the one beside the folder."""
     beside = place_of(place.absolute())
     if private is None and not beside.exists():
-        raise UsageError(
-            "the list of people to leave out can be compared only with the private file of the release.",
-            hint="Name it with --private FOLDER.private.json: it holds the salt of the commitment.",
-        )
+        hint = "Name it with --private FOLDER.private.json: it holds the salt of the commitment."
+        raise UsageError("the list of people to leave out can be compared only with the private file of the release.", hint=hint)
     return beside if private is None else private
 
 

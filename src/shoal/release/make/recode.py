@@ -71,9 +71,8 @@ def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool
     except OutputError:
         raise
     except OSError as error:  # whose message would name a file of a temporary place
-        raise OutputError(
-            f"the data could not be written: {type(error).__name__}.", hint="Check rights and free space."
-        ) from None
+        hint = "Check rights and free space."
+        raise OutputError(f"the data could not be written: {type(error).__name__}.", hint=hint) from None
 
 
 def published_unit(prepared: Prepared, plan: Plan) -> str | None:
@@ -102,10 +101,8 @@ def into_folder(data: Path) -> None:
         part.rename(data / "part-00000.parquet")
     for field in pq.read_schema(data / "part-00000.parquet"):
         if not _has_type(field):
-            raise OutputError(
-                f"Delta has no type for column '{field.name}' ({field.type}).",
-                hint="Write --format parquet, or change or drop the column.",
-            )
+            hint = "Write --format parquet, or change or drop the column."
+            raise OutputError(f"Delta has no type for column '{field.name}' ({field.type}).", hint=hint)
 
 
 def _has_type(field: Any) -> bool:
@@ -128,9 +125,8 @@ def write_log(data: Path) -> None:
     try:
         convert_to_deltalake(str(data), collect_stats=False)
     except (DeltaError, OSError, ValueError) as error:
-        raise OutputError(
-            f"the log of the Delta table cannot be written: {type(error).__name__}.", hint="Check rights and free space."
-        ) from None
+        hint = "Check rights and free space."
+        raise OutputError(f"the log of the Delta table cannot be written: {type(error).__name__}.", hint=hint) from None
 
 
 class ByEngine:

@@ -242,17 +242,13 @@ class Release:
 
     def _require_files(self) -> None:
         if self._output.to_table is not None:
-            raise UsageError(
-                "this release goes into a database, and has a certificate once it is written.",
-                hint="Call write() first and read the table there, or leave to_table out.",
-            )
+            hint = "Call write() first and read the table there, or leave to_table out."
+            raise UsageError("this release goes into a database, and has a certificate once it is written.", hint=hint)
 
     def _decided(self) -> tuple[Prepared, Decision]:
         if self._work is None:
-            raise UsageError(
-                "a release that was pickled can be read, not written again.",
-                hint="Write it before it is pickled, or call shoal.anonymize again.",
-            )
+            hint = "Write it before it is pickled, or call shoal.anonymize again."
+            raise UsageError("a release that was pickled can be read, not written again.", hint=hint)
         return self._work
 
     def _certified(self) -> Certified[Certificate, Plan]:

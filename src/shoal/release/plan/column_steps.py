@@ -22,9 +22,8 @@ def other_steps(prepared: Prepared) -> tuple[Step, ...]:
     changed = {c for s in policy.transform.values() for c in s.columns}
     both = sorted(changed & set(by_list))
     if both:
-        raise PolicyError(
-            f"column '{both[0]}' is changed by the safe-harbor list; 'transform' names it too.", hint="Leave it out there."
-        )
+        hint = "Leave it out there."
+        raise PolicyError(f"column '{both[0]}' is changed by the safe-harbor list; 'transform' names it too.", hint=hint)
     kept = {*policy.sensitive, *policy.insensitive, policy.weight}
     for name in prepared.schema.names:
         if name in policy.direct:

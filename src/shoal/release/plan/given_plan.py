@@ -28,9 +28,8 @@ def probabilistic(prepared: Prepared, progress: Progress) -> Decision:
     if population_k is not None:
         people, k, beta = population_k.population, population_k.k, population_k.beta
     elif people is None:
-        raise PolicyError(
-            "method: probabilistic needs the number of people in the population.", hint="Write population: 17500000."
-        )
+        hint = "Write population: 17500000."
+        raise PolicyError("method: probabilistic needs the number of people in the population.", hint=hint)
     for people_each in (k << fewer for fewer in range(people.bit_length()) if k << fewer <= people):
         groups = allocation(
             prepared.base,
@@ -58,15 +57,13 @@ def given_plan(prepared: Prepared, plan: Plan, progress: Progress, method: str, 
     from shoal.search import lattice
 
     if prepared.population is not None:
-        raise PolicyError(
-            "a population table cannot be used with a plan made earlier.", hint="Let a plan be searched for these data."
-        )
+        hint = "Let a plan be searched for these data."
+        raise PolicyError("a population table cannot be used with a plan made earlier.", hint=hint)
     held, bounds = fixed(prepared, plan)
     policy = prepared.policy
     if policy.sample is None and any(isinstance(s, RowStep) for s in plan.steps):
-        raise PolicyError(
-            "the plan draws a sample; the policy asks for none.", hint="Write 'sample: {share: 0.1}' into the policy."
-        )
+        hint = "Write 'sample: {share: 0.1}' into the policy."
+        raise PolicyError("the plan draws a sample; the policy asks for none.", hint=hint)
     result = lattice(
         held.base,
         held.hierarchies,
@@ -123,10 +120,8 @@ def fixed(prepared: Prepared, plan: Plan) -> tuple[Prepared, dict[str, tuple[int
     for j, name in enumerate(prepared.base.columns):
         steps = plan.for_column(name)
         if len(steps) != 1 or isinstance(steps[0], Drop):
-            raise PolicyError(
-                f"the plan has {len(steps)} steps that publish quasi-identifier '{name}'; one is needed.",
-                hint="Use the plan of a release with the same quasi-identifiers.",
-            )
+            what = f"the plan has {len(steps)} steps that publish quasi-identifier '{name}'; one is needed."
+            raise PolicyError(what, hint="Use the plan of a release with the same quasi-identifiers.")
         rules[name] = _Given(steps[0])
         hierarchies[name] = _one_level(name, steps[0], prepared.base.categories[j])
         level = 0 if isinstance(steps[0], Keep) else 1

@@ -309,10 +309,8 @@ def resisting(prepared: Prepared, search: Callable[[Mapping[str, int]], Decision
                 if _key(result) not in seen:
                     seen.add(_key(result))
                     heapq.heappush(queue, (result.loss, len(seen), higher, result))
-    raise InfeasibleError(
-        f"no plan was found whose choice tells next to nothing: {passed_over:,} were tried; at the last of them {last}.",
-        hint="Raise max_level, allow more suppression, ask for a larger k, or leave 'hardened' out.",
-    )
+    what = f"no plan was found whose choice tells next to nothing: {passed_over:,} were tried; at the last of them {last}."
+    raise InfeasibleError(what, hint="Raise max_level, allow more suppression, ask for a larger k, or leave 'hardened' out.")
 
 
 def _key(decision: Decision) -> tuple[tuple[str, int], ...]:

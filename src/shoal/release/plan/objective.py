@@ -80,11 +80,8 @@ def count_error(base: ClassCounts, decision: Decision, columns: Sequence[str]) -
     own = [np.asarray(base.codes[j]) + 1 for j in places]  # 0 is a missing value
     shape = tuple(int(codes.max()) + 1 for codes in own)
     if math.prod(shape) > MOST_CELLS:
-        raise PolicyError(
-            f"the table of counts of 'objective' has {math.prod(shape):,} cells; at most {MOST_CELLS:,} are possible.",
-            hint="Name fewer columns.",
-            path="objective.counts",
-        )
+        what = f"the table of counts of 'objective' has {math.prod(shape):,} cells; at most {MOST_CELLS:,} are possible."
+        raise PolicyError(what, hint="Name fewer columns.", path="objective.counts")
     original, shown = np.zeros(shape), np.zeros(shape)
     np.add.at(original, tuple(own), base.records_by_class)
     stays = decision.stays

@@ -49,6 +49,5 @@ def read_plan(path: str | Path) -> Plan:
             raise UnreadableError("the plan cannot be read: it is not JSON.", hint="Name a plan.json after --plan.") from None
         raise
     except (OSError, RecursionError) as error:
-        raise UnreadableError(
-            f"the plan cannot be read: {type(error).__name__}.", hint="Name a plan.json after --plan."
-        ) from None
+        hint = "Name a plan.json after --plan."
+        raise UnreadableError(f"the plan cannot be read: {type(error).__name__}.", hint=hint) from None

@@ -249,9 +249,8 @@ def _sampled_columns(table: Table, policy: Policy) -> Table | None:
         done = table.recode(Plan(steps, seed=policy.seed), place / "sample.parquet")
         rows = pq.read_table(done.path)
     if rows.num_rows == 0 < done.records_in:
-        raise EmptyTableError(
-            f"the sample holds none of the {done.records_in:,} records.", hint="Ask for a larger share under 'sample'."
-        )
+        hint = "Ask for a larger share under 'sample'."
+        raise EmptyTableError(f"the sample holds none of the {done.records_in:,} records.", hint=hint)
     orders = {c: order for c in needed if (order := table.schema[c].order)}
     return opened(rows, unit=policy.unit, weight=policy.weight, name=table.name).described(order=orders)
 
@@ -380,9 +379,8 @@ def _with_others(name: str, values: Any, counts: Any, other: Any) -> tuple[Any, 
     try:
         mine = other.cast(values.type)
     except pa.ArrowException:
-        raise PolicyError(
-            f"column '{name}' of the population table has another type than in the table.", hint="Write both in the same way."
-        ) from None
+        hint = "Write both in the same way."
+        raise PolicyError(f"column '{name}' of the population table has another type than in the table.", hint=hint) from None
     more = mine.filter(pc.invert(pc.is_in(mine, value_set=values)))
     return pa.concat_arrays([values, more]), np.concatenate([counts, np.zeros(len(more), dtype=np.int64)])
 

@@ -138,9 +138,8 @@ def _local_cells(plain: Mapping[str, Any], quasi: Mapping[str, Any]) -> str | di
         return None if method == "local" and cells == "hierarchy" else cells
     unknown = sorted(set(cells) - set(quasi))
     if unknown:
-        raise PolicyError(
-            f"'cells' names '{unknown[0]}', which is not a quasi-identifier.", hint=f"Quasi-identifiers: {', '.join(quasi)}."
-        )
+        hint = f"Quasi-identifiers: {', '.join(quasi)}."
+        raise PolicyError(f"'cells' names '{unknown[0]}', which is not a quasi-identifier.", hint=hint)
     return dict(cells)
 
 
@@ -158,22 +157,17 @@ def _reasons(columns: Any, what: str) -> dict[str, str]:
         return dict.fromkeys(columns, "")
     for column, reason in columns.items():
         if len(reason.strip()) < LEAST_REASON:
-            raise PolicyError(
-                f"'allow.{what}.{column}' gives no reason.",
-                hint="Say in a few words why nobody can be named by it: the certificate repeats them.",
-                path=f"allow.{what}.{column}",
-            )
+            hint = "Say in a few words why nobody can be named by it: the certificate repeats them."
+            raise PolicyError(f"'allow.{what}.{column}' gives no reason.", hint=hint, path=f"allow.{what}.{column}")
     return dict(columns)
 
 
 def _list_statements(stated: dict[str, str], rule: Preset | None) -> dict[str, str]:
     """Statements about the 18 Safe Harbor classes, where a preset holds columns against them."""
     if stated and (rule is None or rule.checklist != "safe-harbor"):
-        raise PolicyError(
-            "'allow.none_of_the_eighteen' is for preset 'hipaa-safe-harbor', which the policy does not name.",
-            hint="Leave it out, or name the preset. For a column that only looks like an identifier: allow.identifying.",
-            path="allow.none_of_the_eighteen",
-        )
+        what = "'allow.none_of_the_eighteen' is for preset 'hipaa-safe-harbor', which the policy does not name."
+        hint = "Leave it out, or name the preset. For a column that only looks like an identifier: allow.identifying."
+        raise PolicyError(what, hint=hint, path="allow.none_of_the_eighteen")
     return stated
 
 
@@ -182,11 +176,8 @@ def _one_role_each(roles: Mapping[str, Any]) -> None:
     for role, columns in roles.items():
         for column in columns or () if role != "rest" else ():
             if column in seen:
-                raise RoleError(
-                    f"column '{column}' is given two roles: {seen[column]} and {role}.",
-                    hint="Name it in one of them only.",
-                    column=column,
-                )
+                hint = "Name it in one of them only."
+                raise RoleError(f"column '{column}' is given two roles: {seen[column]} and {role}.", hint=hint, column=column)
             seen[column] = role
 
 
@@ -242,21 +233,17 @@ def _something(asked: tuple[Requirement, ...], rule: Preset | None) -> tuple[Req
         name = f" and preset '{rule.name}' names no number" if rule else ""
         raise PolicyError(f"the policy requires nothing{name}.", hint="Write 'require: {k: 5}', or name a preset.")
     if all(isinstance(r, MaxRisk) and r.k == 1 for r in asked):
-        raise PolicyError(
-            "the policy requires nothing: a largest risk of 1 holds for every table.",
-            hint="Write a risk of at most 0.5, or 'require: {k: 5}'.",
-        )
+        hint = "Write a risk of at most 0.5, or 'require: {k: 5}'."
+        raise PolicyError("the policy requires nothing: a largest risk of 1 holds for every table.", hint=hint)
     return asked
 
 
 def _only_sensitive(asked: Iterable[Requirement], sensitive: tuple[str, ...]) -> None:
     for r in asked:
         if r.sensitive is not None and r.sensitive not in sensitive:
-            raise PolicyError(
-                f"'require.{r.place[0]}' names column '{r.sensitive}', which is not sensitive.",
-                hint=f"Name it under roles.sensitive, or ask for one of: {', '.join(sensitive) or '(none named)'}.",
-                column=r.sensitive,
-            )
+            what = f"'require.{r.place[0]}' names column '{r.sensitive}', which is not sensitive."
+            hint = f"Name it under roles.sensitive, or ask for one of: {', '.join(sensitive) or '(none named)'}."
+            raise PolicyError(what, hint=hint, column=r.sensitive)
 
 
 def _day(text: str | None, name: str) -> None:
@@ -295,9 +282,8 @@ def _step(column: str, kind: str, words: Any) -> Step:
     except (TypeError, ValueError, KeyError) as error:
         if isinstance(error, PolicyError):
             raise
-        raise PolicyError(
-            f"'{place}' holds a value of the wrong type.", hint="See the page on transformations.", path=place
-        ) from None
+        hint = "See the page on transformations."
+        raise PolicyError(f"'{place}' holds a value of the wrong type.", hint=hint, path=place) from None
 
 
 def check_transforms(
@@ -319,6 +305,5 @@ def check_transforms(
                 )
         own = [p for p, s in transform.items() if p != place and set(s.columns) & set(step.columns)]
         if own:
-            raise PolicyError(
-                f"'transform.{place}' and 'transform.{own[0]}' change the same column.", hint="Name it in one of them."
-            )
+            hint = "Name it in one of them."
+            raise PolicyError(f"'transform.{place}' and 'transform.{own[0]}' change the same column.", hint=hint)

@@ -151,11 +151,9 @@ def _refuse_others(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> 
     masks = direct.items() if isinstance(direct, Mapping) else ()
     masked = [n for n, rule in masks if rule and ("vault" in rule or rule.get("mask", "drop") != "drop")]
     if masked:
-        raise PolicyError(
-            f"'roles.direct.{masked[0]}' is to be masked; an event table publishes no direct identifier.",
-            hint="List it without a mask (it is left out). Pseudonyms of the vault for the person: events: {vault: DOMAIN}.",
-            path=f"roles.direct.{masked[0]}",
-        )
+        what = f"'roles.direct.{masked[0]}' is to be masked; an event table publishes no direct identifier."
+        hint = "List it without a mask (it is left out). Pseudonyms of the vault for the person: events: {vault: DOMAIN}."
+        raise PolicyError(what, hint=hint, path=f"roles.direct.{masked[0]}")
     if roles.get("quasi"):
         raise PolicyError(
             "'roles.quasi' is not judged in an event table.",
@@ -165,8 +163,6 @@ def _refuse_others(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> 
         )
     for name in roles.get("sensitive") or ():
         if name not in {r.sensitive for r in asked}:
-            raise PolicyError(
-                f"'roles.sensitive' names '{name}', and no requirement is about it.",
-                hint=f"Ask for diversity: {{{name}: {{alpha: 0.5}}}}, or name it under roles.direct or roles.insensitive.",
-                path="roles.sensitive",
-            )
+            what = f"'roles.sensitive' names '{name}', and no requirement is about it."
+            hint = f"Ask for diversity: {{{name}: {{alpha: 0.5}}}}, or name it under roles.direct or roles.insensitive."
+            raise PolicyError(what, hint=hint, path="roles.sensitive")

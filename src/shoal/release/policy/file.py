@@ -55,9 +55,8 @@ def read_yaml(text: str) -> Any:
     from ruamel.yaml.error import YAMLError
 
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        raise PolicyError(
-            f"the policy is longer than {MAX_BYTES:,} bytes.", hint="A policy is a page of text: keep data out of it."
-        )
+        hint = "A policy is a page of text: keep data out of it."
+        raise PolicyError(f"the policy is longer than {MAX_BYTES:,} bytes.", hint=hint)
     reader = YAML(typ="rt")
     reader.parser.get_event = _check_events(reader.parser.get_event)
     try:

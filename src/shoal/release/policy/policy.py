@@ -119,9 +119,8 @@ class Policy:
         except FileNotFoundError:
             raise UnreadableError(f"policy file '{file.name}' is not there.", hint="Check the path after --policy.") from None
         except (OSError, UnicodeDecodeError) as error:
-            raise UnreadableError(
-                f"policy file '{file.name}' cannot be read: {type(error).__name__}.", hint="It must be a UTF-8 text file."
-            ) from None
+            hint = "It must be a UTF-8 text file."
+            raise UnreadableError(f"policy file '{file.name}' cannot be read: {type(error).__name__}.", hint=hint) from None
         return cls.parse(text, folder=file.resolve().parent)
 
     @classmethod
@@ -312,10 +311,8 @@ class Policy:
         if left and all_roles:
             raise undecided(schema, left, {} if evidence is None else evidence(left[:NAMED_AT_MOST]))
         if not out.quasi:
-            raise RoleError(
-                f"no quasi-identifier is named for '{schema.table}'.",
-                hint="Name the columns an attacker may know under roles.quasi.",
-            )
+            hint = "Name the columns an attacker may know under roles.quasi."
+            raise RoleError(f"no quasi-identifier is named for '{schema.table}'.", hint=hint)
         return out
 
 

@@ -136,8 +136,5 @@ def check_sensitive_named(rule: Preset | None, sensitive: Sequence[str]) -> None
 def _refuse(requirement: Requirement, asked: Requirement, name: str) -> None:
     place, how = f"require.{requirement.name}", "".join(f" ({word})" for word in requirement.options())
     wanted = "".join(f" ({word})" for word in asked.options())
-    raise PolicyError(
-        f"'{place}' is {requirement.limit}{how}, weaker than the {asked.limit}{wanted} of preset '{name}'.",
-        hint="Ask for at least as much as the preset, or leave the preset out.",
-        path=place,
-    )
+    what = f"'{place}' is {requirement.limit}{how}, weaker than the {asked.limit}{wanted} of preset '{name}'."
+    raise PolicyError(what, hint="Ask for at least as much as the preset, or leave the preset out.", path=place)

@@ -342,10 +342,8 @@ def _every_set(shown: _Shown, s: int, most: int | None = None) -> Iterator[tuple
     most = MOST_LISTED if most is None else most
     total = shown.sets(s)
     if total > most:
-        raise VerificationError(
-            f"{total:,} sets of {s} records would have to be counted; at most {most:,} are.",
-            hint="Ask for fewer known records, renew pseudonyms, or let people have fewer records.",
-        )
+        hint = "Ask for fewer known records, renew pseudonyms, or let people have fewer records."
+        raise VerificationError(f"{total:,} sets of {s} records would have to be counted; at most {most:,} are.", hint=hint)
     for heads in _blocks(shown, s):
         yield _list_sets(shown, heads, s)
 
@@ -398,9 +396,8 @@ def _about(shown: _Shown, asked: NearRecords, points: list[tuple[Any, ...]], tim
         for s in range(1, asked.records + 1):
             known.update(combinations(shown.points[start[t] : start[t + 1]].tolist(), s))
         if len(known) > FEWER_SETS:
-            raise VerificationError(
-                f"more than {FEWER_SETS:,} sets of records would have to be counted.", hint="Ask for fewer known records."
-            )
+            hint = "Ask for fewer known records."
+            raise VerificationError(f"more than {FEWER_SETS:,} sets of records would have to be counted.", hint=hint)
     for own in known:
         left = list(set.intersection(*(fits[p] for p in own)))
         fewest = min(fewest, len(left) // int(np.bincount(shown.whose[left]).max()))
@@ -423,9 +420,8 @@ def _largest_inferred(shown: _Shown, asked: InferredPlace, points: list[tuple[An
             for known in combinations(own, s):
                 have.setdefault(known, []).append(t)
         if len(have) > FEWER_SETS:
-            raise VerificationError(
-                f"more than {FEWER_SETS:,} sets of records would have to be counted.", hint="Ask for fewer known records."
-            )
+            hint = "Ask for fewer known records."
+            raise VerificationError(f"more than {FEWER_SETS:,} sets of records would have to be counted.", hint=hint)
     worst = 0.0
     for known, traces in have.items():
         for p in known:

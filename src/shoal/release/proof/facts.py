@@ -222,9 +222,8 @@ def _find_share(r: Requirement, facts: Facts, given: Given) -> float | None:
             return facts.average_risk
         case req.SampleUniqueness():
             return facts.unique_share
-    raise UsageError(
-        f"'{r.name}' cannot be counted in a written file.", hint="It needs a population table, an estimate or the original."
-    )
+    hint = "It needs a population table, an estimate or the original."
+    raise UsageError(f"'{r.name}' cannot be counted in a written file.", hint=hint)
 
 
 def _inside(r: Requirement, inside: Inside) -> float | None:

@@ -67,10 +67,8 @@ def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
         ".jsonl": jsonl_batches,
     }.get(path.suffix)
     if opened is None:
-        raise UsageError(
-            f"files ending in '{path.suffix}' cannot be counted again.",
-            hint="Use CSV, Parquet, Arrow, JSON lines, Excel, SPSS, Stata, SAS transport.",
-        )
+        hint = "Use CSV, Parquet, Arrow, JSON lines, Excel, SPSS, Stata, SAS transport."
+        raise UsageError(f"files ending in '{path.suffix}' cannot be counted again.", hint=hint)
     with _guard(path):
         yield from opened(path, list(columns))
 

@@ -257,10 +257,8 @@ def renewal(text: str) -> tuple[int, str]:
     if unit == GAP and (length := time_length(number)):
         return length, unit
     if not (number.isascii() and number.isdigit() and 0 < len(number) < 10 and int(number) and unit in (DAYS, RECORDS)):
-        raise UsageError(
-            f"'{text}' is not a renewal.",
-            hint="Write never, 20 records, 7 days, 8h gap, as needed, 7 days or as needed, model 0.05, or every record.",
-        )
+        hint = "Write never, 20 records, 7 days, 8h gap, as needed, 7 days or as needed, model 0.05, or every record."
+        raise UsageError(f"'{text}' is not a renewal.", hint=hint)
     return int(number), unit
 
 

@@ -33,19 +33,14 @@ def refuse_contradictions(problem: Problem, checks: Checks) -> None:
         )
     for u in checks.population_uniqueness:
         if u.population < members:
-            raise UsageError(
-                f"the population of {u.population} is smaller than the table, which has {members} members.",
-                hint="Pass the number of people that the table is a sample of.",
-            )
+            what = f"the population of {u.population} is smaller than the table, which has {members} members."
+            raise UsageError(what, hint="Pass the number of people that the table is a sample of.")
     for sensitive in checks.sensitive:
         for r in checks.requirements:
             wanted = r.fewest_values if r.sensitive == sensitive.column else 0.0
             if not at_most(wanted, len(sensitive.share)):
-                raise InfeasibleError(
-                    f"'{sensitive.column}' has {len(sensitive.share)} values, but {wanted:g} are asked for in every class.",
-                    hint=f"Ask for at most {len(sensitive.share)}.",
-                    blocking=(sensitive.column,),
-                )
+                what = f"'{sensitive.column}' has {len(sensitive.share)} values, but {wanted:g} are asked for in every class."
+                raise InfeasibleError(what, hint=f"Ask for at most {len(sensitive.share)}.", blocking=(sensitive.column,))
 
 
 def infeasible(evaluator: Evaluator, suppress: float) -> InfeasibleError:

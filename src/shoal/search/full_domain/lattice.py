@@ -108,10 +108,8 @@ def lattice(
     outcome = run_search(evaluator, objective, control, lazy=lazy)
     if outcome.best is None:
         if outcome.stopped:
-            raise StoppedError(
-                f"the search was stopped ({outcome.stopped}) before it found a plan.",
-                hint="Allow more time, or suppress more records.",
-            )
+            hint = "Allow more time, or suppress more records."
+            raise StoppedError(f"the search was stopped ({outcome.stopped}) before it found a plan.", hint=hint)
         raise infeasible(evaluator, suppress)
     return make_result("lattice", evaluator, objective, outcome, control)
 

@@ -134,9 +134,8 @@ def join_failing(
         if good.all():
             return label
         if n == 1:
-            raise InfeasibleError(
-                "even one class of all records does not meet the requirements.", hint="Ask for less, or for another requirement."
-            )
+            hint = "Ask for less, or for another requirement."
+            raise InfeasibleError("even one class of all records does not meet the requirements.", hint=hint)
         failing = np.flatnonzero(~good & (np.bincount(blocks)[blocks] > 1))
         if not len(failing):
             return label

@@ -29,9 +29,8 @@ def mondrian(evaluator: Evaluator, control: Control) -> IntArray:
     label = np.zeros(n, dtype=np.int64)
     cutting = Cutting(evaluator)
     if not cutting.holds(np.arange(n), label, 1)[0]:
-        raise InfeasibleError(
-            "even one class of all records does not meet the requirements.", hint="Ask for less, or for another requirement."
-        )
+        hint = "Ask for less, or for another requirement."
+        raise InfeasibleError("even one class of all records does not meet the requirements.", hint=hint)
     box, parts = np.arange(n), 1
     while len(box) and not control.stop():
         lower, cut = cutting.halves(box, label[box], control)

@@ -92,14 +92,11 @@ def build_checks(counts: ClassCounts, requirements: Sequence[req.Requirement], *
         raise UsageError("nothing is required, so there is nothing to search for.", hint="Ask at least for k, for example K(5).")
     for r in requirements:
         if r.needs_sample:
-            raise UsageError(
-                f"the requirement '{r.kind}' is searched for as a class size.",
-                hint="Pass K(smallest_for(…)) of shoal.kernels.matches.",
-            )
+            hint = "Pass K(smallest_for(…)) of shoal.kernels.matches."
+            raise UsageError(f"the requirement '{r.kind}' is searched for as a class size.", hint=hint)
         if r.needs_population and not has_population:
-            raise UsageError(
-                f"the requirement '{r.kind}' needs a population table.", hint="Pass population=…, counted over the same columns."
-            )
+            hint = "Pass population=…, counted over the same columns."
+            raise UsageError(f"the requirement '{r.kind}' needs a population table.", hint=hint)
     sizes = [r.class_sizes(has_population=has_population) for r in requirements]
 
     def table(name: str) -> list[req.Requirement]:
@@ -124,11 +121,8 @@ def _sensitive(counts: ClassCounts, requirements: Sequence[req.Requirement]) -> 
     out = []
     for column, requirements_of in by_column.items():
         if column in counts.columns:
-            raise UsageError(
-                f"a requirement speaks about '{column}', which is a quasi-identifier.",
-                hint="Give it the role sensitive.",
-                column=column,
-            )
+            hint = "Give it the role sensitive."
+            raise UsageError(f"a requirement speaks about '{column}', which is a quasi-identifier.", hint=hint, column=column)
         if column not in counts.sensitive:
             raise missing_column(column, tuple(counts.sensitive), table="counts", what="sensitive column")
         own = profile(counts, column)
@@ -170,10 +164,8 @@ def _closeness(r: req.TCloseness, most: float, profile: SensitiveProfile) -> Val
         levels = [np.arange(m, dtype=np.int32)]
     else:
         if r.hierarchy is None:
-            raise UsageError(
-                f"t-closeness of '{r.column}' with the hierarchical distance needs a hierarchy of that column.",
-                hint="Pass hierarchy=…, or use distance='equal'.",
-            )
+            what = f"t-closeness of '{r.column}' with the hierarchical distance needs a hierarchy of that column."
+            raise UsageError(what, hint="Pass hierarchy=…, or use distance='equal'.")
         levels = leaf_groups(profile, r.hierarchy)[:-1]
         levels = [np.unique(g, return_inverse=True)[1].astype(np.int32) for g in levels]
         if not levels:

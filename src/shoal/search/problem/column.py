@@ -114,12 +114,9 @@ def leaves_of_categories(
         gaps = place[codes] == -2
         values = np.unique(codes[gaps])
         if len(values):
-            raise HierarchyGapError(
-                f"hierarchy '{name}' does not cover {len(values)} values of the data ({int(weights[gaps].sum())} records).",
-                hint="Extend the hierarchy, or have it built from the data. See error.values.",
-                column=name,
-                values=tuple(texts[i] for i in values),
-            )
+            what = f"hierarchy '{name}' does not cover {len(values)} values of the data ({int(weights[gaps].sum())} records)."
+            hint = "Extend the hierarchy, or have it built from the data. See error.values."
+            raise HierarchyGapError(what, hint=hint, column=name, values=tuple(texts[i] for i in values))
     return place
 
 
@@ -156,11 +153,8 @@ def _level_bounds(name: str, hierarchy: Hierarchy, bound: tuple[int | None, int 
     low = 0 if bound[0] is None else bound[0]
     high = hierarchy.height if bound[1] is None else bound[1]
     if not 0 <= low <= high <= hierarchy.height or low != int(low) or high != int(high):
-        raise UsageError(
-            f"levels {low} to {high} are asked for '{name}', whose hierarchy has levels 0 to {hierarchy.height}.",
-            hint="Give a lowest and a highest level inside the hierarchy.",
-            column=name,
-        )
+        what = f"levels {low} to {high} are asked for '{name}', whose hierarchy has levels 0 to {hierarchy.height}."
+        raise UsageError(what, hint="Give a lowest and a highest level inside the hierarchy.", column=name)
     return int(low), int(high)
 
 
@@ -225,9 +219,8 @@ def find_overlap(counts: ClassCounts, pairs: Pairs | None) -> Overlap | None:
     if pairs is not None:
         classes, people = (np.asarray(x, dtype=np.int64) for x in pairs)
         if len(classes) != len(people) or (len(classes) and not 0 <= classes.min() <= classes.max() < counts.n_classes):
-            raise UsageError(
-                "the pairs of class and person do not fit the counts.", hint="Give one class number and one person each."
-            )
+            hint = "Give one class number and one person each."
+            raise UsageError("the pairs of class and person do not fit the counts.", hint=hint)
         size = np.bincount(classes, minlength=counts.n_classes)
         if not np.array_equal(size, counts.sizes):
             raise UsageError("the pairs of class and person do not add up to the class sizes.", hint="List every pair once.")

@@ -46,9 +46,8 @@ class Control:
         progress: Progress | None = None,
     ) -> None:
         if time_budget is not None and not time_budget > 0:
-            raise UsageError(
-                f"the time budget must be above 0 seconds; found {time_budget!r}.", hint="Leave it out for no limit."
-            )
+            hint = "Leave it out for no limit."
+            raise UsageError(f"the time budget must be above 0 seconds; found {time_budget!r}.", hint=hint)
         self._start = time.perf_counter()
         self._end = float("inf")
         self._budget = time_budget

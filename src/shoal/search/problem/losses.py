@@ -113,9 +113,8 @@ def column_weights(names: tuple[str, ...], weights: Mapping[str, float] | None) 
     """
     unknown = sorted(set(weights or {}) - set(names))
     if unknown:
-        raise UsageError(
-            f"a weight is given for '{unknown[0]}', which is not a quasi-identifier.", hint=f"Columns: {', '.join(names)}."
-        )
+        hint = f"Columns: {', '.join(names)}."
+        raise UsageError(f"a weight is given for '{unknown[0]}', which is not a quasi-identifier.", hint=hint)
     out = np.array([float((weights or {}).get(name, 1.0)) for name in names])
     if not np.isfinite(out).all() or (out < 0).any() or out.sum() == 0:
         raise UsageError("weights of columns must be numbers of at least 0, not all 0.", hint="Leave them out for equal weights.")

@@ -91,17 +91,12 @@ def build_problem(
         raise InternalError("a search needs class counts with codes and categories.")
     lacking = [c for c in counts.columns if c not in hierarchies]
     if lacking:
-        raise UsageError(
-            f"no hierarchy is given for: {', '.join(lacking)}.",
-            hint="Give each quasi-identifier a hierarchy, or let one be built.",
-        )
+        hint = "Give each quasi-identifier a hierarchy, or let one be built."
+        raise UsageError(f"no hierarchy is given for: {', '.join(lacking)}.", hint=hint)
     unknown = sorted(set(bounds or {}) - set(counts.columns))
     if unknown:
-        raise UsageError(
-            f"levels are bounded for '{unknown[0]}', which is not a quasi-identifier.",
-            hint=f"Columns: {', '.join(counts.columns)}.",
-            column=unknown[0],
-        )
+        hint = f"Columns: {', '.join(counts.columns)}."
+        raise UsageError(f"levels are bounded for '{unknown[0]}', which is not a quasi-identifier.", hint=hint, column=unknown[0])
     extra = _population_cells(counts, population, hierarchies)
     overlap = find_overlap(counts, people)
     measures, members_at, population_at = _measures(counts, extra, apart=overlap is not None)
@@ -172,10 +167,8 @@ def _population_cells(counts: ClassCounts, population: ClassCounts | None, hiera
     if population is None:
         return None
     if set(population.columns) != set(counts.columns):
-        raise UsageError(
-            "the population table is counted over other columns than the sample.",
-            hint=f"Count it over: {', '.join(counts.columns)}.",
-        )
+        hint = f"Count it over: {', '.join(counts.columns)}."
+        raise UsageError("the population table is counted over other columns than the sample.", hint=hint)
     base, whole = [], []
     for j, name in enumerate(counts.columns):
         i = population.columns.index(name)
@@ -188,10 +181,8 @@ def _population_cells(counts: ClassCounts, population: ClassCounts | None, hiera
     of_base = size_of[inverse[:n]]
     short = of_base < counts.sizes
     if short.any():
-        raise DataError(
-            f"{int(short.sum())} classes have fewer people in the population than in the sample.",
-            hint="The population table must contain the people of the sample.",
-        )
+        hint = "The population table must contain the people of the sample."
+        raise DataError(f"{int(short.sum())} classes have fewer people in the population than in the sample.", hint=hint)
     seen = np.zeros(len(size_of), dtype=np.bool_)
     seen[inverse[:n]] = True
     only, first = np.unique(inverse[n:], return_index=True)
