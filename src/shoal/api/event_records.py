@@ -124,7 +124,8 @@ class CountedEvents:
         """Times and places as numbers and texts, to be compared nearly; None if the granularity does not allow it."""
         if (asked.place_within and grain.level != EXACT) or (asked.time and grain.width not in (EXACT, *WORDS)):
             return None
-        moment, dated, spots = None, None, []
+        moment: npt.NDArray[Any] | None = None
+        dated, spots = None, []
         if self.time is not None and grain.width != NONE:
             values, codes, kind = self.values[self.time], self.codes[self.time], self.kinds[self.time]
             dated = kind in ("date", "timestamp")

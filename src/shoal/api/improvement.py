@@ -82,7 +82,7 @@ class Improvement:
             prepared.hierarchies,
             requirements(prepared),
             loss=policy.optimize,
-            weights={c: r.weight for c, r in policy.quasi.items()},
+            weights=policy.importance,
             population=prepared.population,
             people=prepared.people,
         )

@@ -22,19 +22,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.attacks import matching
 from shoal.attacks._common import wilson
-from shoal.attacks.matching import (
-    EXCLUDED,
-    Evidence,
-    Pairs,
-    go_together,
-    joint_weights,
-    label_weights,
-    matched,
-    number_weights,
-    one_to_one,
-    surely_found,
-)
 from shoal.kernels.group import classes_by_size
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.compare import at_most
@@ -223,7 +212,7 @@ def joint_curve(
         points[size] = max(points.get(size, sharp), sharp, key=lambda p: p.strength)
         learners += [sharp] if sharp.learnt is not None and sharp.learnt.gain > 0 else []
     learner = max(learners, key=lambda p: (p.learnt.gain, -len(p.columns)), default=None)  # type: ignore[union-attr]
-    apart = {c.name: surely_found(c.true, c.published) for c in columns if c.numeric and c.true is not None}
+    apart = {c.name: matching.surely_found(c.true, c.published) for c in columns if c.numeric and c.true is not None}
     return Curve(tuple(points.values()), tried, n, learner, {c: m for c, m in apart.items() if m}) if points else None
 
 
@@ -277,9 +266,9 @@ class _Side:
         return cls(classes, columns, secrets, seed, quasi=quasi, crowd=crowd, part=part)
 
     @cached_property
-    def pairs(self) -> Pairs:
+    def pairs(self) -> matching.Pairs:
         block = self.classes if self.quasi else np.zeros(self.n, dtype=np.int64)
-        return Pairs.of(block, self.rng, most=MOST_PAIRS, targets=MOST_TARGETS, least=LEAST_TARGETS)
+        return matching.Pairs.of(block, self.rng, most=MOST_PAIRS, targets=MOST_TARGETS, least=LEAST_TARGETS)
 
     @cached_property
     def half(self) -> npt.NDArray[np.bool_]:
@@ -310,7 +299,7 @@ class _Side:
         if self._fixed(names):
             attacker = self._counted(names)
         else:
-            ways = ("learned", "jointly") if go_together(self._sides(names)) else ("learned",)
+            ways = ("learned", "jointly") if matching.go_together(self._sides(names)) else ("learned",)
             attacker = max((p for p in (self._matched(names, how) for how in ways) if p), key=lambda p: p.strength, default=None)
         self._rates[names] = attacker.rate if attacker else 0.0
         return attacker
@@ -352,8 +341,8 @@ class _Side:
             return None
         score = self._score(names, how)
         if "one to one" in how:
-            score = one_to_one(self.pairs, score)
-        result = matched(self.pairs, score)
+            score = matching.one_to_one(self.pairs, score)
+        result = matching.matched(self.pairs, score)
         chance, margin = result.chance[known], result.margin[known]
         most = max(LEAST_KNOWN, people // 100)
         first = np.argsort(-margin, kind="stable")[:most]
@@ -367,8 +356,11 @@ class _Side:
         if "jointly" not in how or len(sides) < 2:
             return sum(self._evidence(c, "distance" if "distance" in how else "learned") for c in names)
         if self._joint[0] != tuple(names):
-            self._joint = tuple(names), joint_weights(sides, self.pairs, self.half, np.random.default_rng([self.seed, 41]))
-        evidence: Evidence = self._joint[1]
+            self._joint = (
+                tuple(names),
+                matching.joint_weights(sides, self.pairs, self.half, np.random.default_rng([self.seed, 41])),
+            )
+        evidence: matching.Evidence = self._joint[1]
         rest = [c for c in names if not self.columns[c].numeric or self.columns[c].true is None]
         return sum((self._evidence(c, "learned") for c in rest), evidence.distance if "distance" in how else evidence.learned)
 
@@ -383,11 +375,11 @@ class _Side:
             column = self.columns[name]
             if column.true is None:
                 own, other = column.codes[self.pairs.person], column.codes[self.pairs.record]
-                score = np.where((own == other) | (own == 0), 0.0, EXCLUDED).astype(np.float32)
+                score = np.where((own == other) | (own == 0), 0.0, matching.EXCLUDED).astype(np.float32)
                 self._scored.update({(name, "learned"): score, (name, "distance"): score})
             else:
-                weigh = number_weights if column.numeric else label_weights
-                scores: Evidence = weigh(column.true, column.published, self.pairs, self.half, self.rng)
+                weigh = matching.number_weights if column.numeric else matching.label_weights
+                scores: matching.Evidence = weigh(column.true, column.published, self.pairs, self.half, self.rng)
                 self._scored.update({(name, "learned"): scores.learned, (name, "distance"): scores.distance})
         return self._scored[name, how]
 

@@ -73,6 +73,11 @@ class SignedCertificate:
         files = tuple(f for f in self.files if f.name != REPORT)
         return replace(self, files=files, key=None, signature=None)
 
+    @property
+    def key_shown(self) -> dict[str, str] | None:
+        """What answers of commands say of the key; None until it is signed."""
+        return None if self.key is None else {"fingerprint": self.key.fingerprint, "origin": self.key.origin}
+
     def to_json(self) -> dict[str, Any]:
         """The certificate as plain values in one piece; its file has two halves (:mod:`shoal.model.certificate.halves`)."""
         out: dict[str, Any] = form.plain(self)

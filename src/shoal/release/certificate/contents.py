@@ -18,27 +18,9 @@ import pyarrow.compute as pc
 from shoal.kernels.arrow import to_numpy
 from shoal.kernels.group import sum_by
 from shoal.model.attack import AttackResult
-from shoal.model.certificate import form
+from shoal.model.certificate import form, parts
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.numbers import ClassNumbers, Missing, MissingK, Population, PublishedNumbers
-from shoal.model.certificate.parts import (
-    Analysis,
-    Classing,
-    Column,
-    Controls,
-    Data,
-    Input,
-    LostGroup,
-    Objections,
-    PlanEntry,
-    PresetRule,
-    Proof,
-    Purpose,
-    Threshold,
-    TradeOff,
-    Unit,
-    Utility,
-)
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import written
 from shoal.model.plan import Step
@@ -72,17 +54,17 @@ class Written:
     records_in: int
     unsampled: int
     changed: Mapping[str, float]
-    data: Data
+    data: parts.Data
     place: Path
     files: Sequence[Path]
     commitment: str | None
     input_hash: str | None
     snapshot: str | None
     attacks: Sequence[AttackResult]
-    frontier: Sequence[TradeOff] = ()
-    analyses: Sequence[Analysis] = ()
-    objections: Objections | None = None
-    identifiers: tuple[Classing, ...] | None = None
+    frontier: Sequence[parts.TradeOff] = ()
+    analyses: Sequence[parts.Analysis] = ()
+    objections: parts.Objections | None = None
+    identifiers: tuple[parts.Classing, ...] | None = None
     accepted: tuple[str, ...] = ()
     hashes: Mapping[Path, str] = field(default_factory=dict)
     """SHA-256 of files as they were counted: the signature is for these bytes."""
@@ -101,15 +83,15 @@ def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Cer
         k=0,
         require=policy.require_json(),
         requirements=(),
-        threshold=Threshold(form.typed(PresetRule, preset.to_json()) if preset else None, 0),
+        threshold=parts.Threshold(form.typed(parts.PresetRule, preset.to_json()) if preset else None, 0),
         release=purpose_of(policy.about),
-        proof=Proof("", "", "", ""),
+        proof=parts.Proof("", "", "", ""),
         data=made.data,
         files=tuple(file_entry(f, made.place, made.hashes.get(f)) for f in made.files),
-        plan=PlanEntry("", 0, "", made.commitment, False),
+        plan=parts.PlanEntry("", 0, "", made.commitment, False),
         input=_input(prepared, made),
         columns=columns_of(prepared, decision, made.changed),
-        unit=Unit(policy.unit, policy.publish_unit if policy.unit else None),
+        unit=parts.Unit(policy.unit, policy.publish_unit if policy.unit else None),
         weight=policy.weight,
         missing=Missing("", "", MissingK(None, None, None)),
         population=Population(policy.population, ""),
@@ -150,27 +132,27 @@ def _of_base(base: ClassCounts) -> Facts:
     return facts_of_counts(replace(base, sensitive={}))
 
 
-def purpose_of(about: Mapping[str, Any]) -> Purpose:
+def purpose_of(about: Mapping[str, Any]) -> parts.Purpose:
     controls = about.get("controls", {})
     names = ("purpose", "recipient", "run_by", "approved_by", "contact", "review")
-    return Purpose(
+    return parts.Purpose(
         **{n: about.get(n, NOT_STATED) for n in names},
         kind=about.get("release", NOT_STATED),
-        controls=Controls(**{n: controls.get(n, NOT_STATED) for n in ("people", "projects", "settings")}),
+        controls=parts.Controls(**{n: controls.get(n, NOT_STATED) for n in ("people", "projects", "settings")}),
     )
 
 
-def _input(prepared: Prepared, made: Written) -> Input:
+def _input(prepared: Prepared, made: Written) -> parts.Input:
     drawn = None if prepared.sampled is None else made.records_in
     records = made.records_in + made.unsampled
-    return Input(records, drawn, 0, made.input_hash, "", made.objections, made.snapshot)
+    return parts.Input(records, drawn, 0, made.input_hash, "", made.objections, made.snapshot)
 
 
-def _utility(prepared: Prepared, decision: Decision, made: Written) -> Utility:
+def _utility(prepared: Prepared, decision: Decision, made: Written) -> parts.Utility:
     """What was lost, and by whom."""
     policy = prepared.policy
     rows = policy.scope == "rows" and made.people is not None
-    return Utility(
+    return parts.Utility(
         optimize=decision.loss_name,
         loss=float(decision.loss),
         method=decision.method,
@@ -209,9 +191,9 @@ def _notes(prepared: Prepared, decision: Decision) -> tuple[str, ...]:
     return (*((f"Read as missing, as specified: {gone}.",) if gone else ()), *aside, *decision.notes)
 
 
-def columns_of(prepared: Prepared, decision: Decision, changed: Mapping[str, float]) -> tuple[Column, ...]:
+def columns_of(prepared: Prepared, decision: Decision, changed: Mapping[str, float]) -> tuple[parts.Column, ...]:
     """One line per column of the input: role, level, share of cells changed."""
-    policy, out = prepared.policy, list[Column]()
+    policy, out = prepared.policy, list[parts.Column]()
     for column in prepared.schema.columns:
         name = column.name
         steps = decision.plan.for_column(name)
@@ -224,13 +206,13 @@ def columns_of(prepared: Prepared, decision: Decision, changed: Mapping[str, flo
         why = magnitude(prepared, steps[0]) if treatment not in ("removed", "retained") else ""
         kind, share = column.kind, changed.get(name)
         who = policy.who_decided(name) if role else None
-        out.append(Column(name=name, role=word, kind=kind, treatment=treatment, changed=share, why=why, decided=who))
+        out.append(parts.Column(name=name, role=word, kind=kind, treatment=treatment, changed=share, why=why, decided=who))
     return tuple(out)
 
 
-def _describe_generalized(prepared: Prepared, decision: Decision, name: str, changed: float | None) -> Column:
+def _describe_generalized(prepared: Prepared, decision: Decision, name: str, changed: float | None) -> parts.Column:
     level, height = decision.levels.get(name), prepared.hierarchies[name].height
-    return Column(
+    return parts.Column(
         name=name,
         role="quasi",
         kind=prepared.schema[name].kind,
@@ -248,7 +230,7 @@ MOST_LINES = 8
 NOT_NAMED = "(groups that are not named)"
 
 
-def lost_groups(prepared: Prepared, decision: Decision | Shown) -> tuple[LostGroup, ...]:
+def lost_groups(prepared: Prepared, decision: Decision | Shown) -> tuple[parts.LostGroup, ...]:
     """The published groups that lost the largest share of their records, under the small-cell rule.
 
     A group is named only where enough of its records are published and enough were left out; its records are the published ones.
@@ -260,7 +242,7 @@ def lost_groups(prepared: Prepared, decision: Decision | Shown) -> tuple[LostGro
     base, least = prepared.base, prepared.policy.cells.minimum
     out = np.flatnonzero(~decision.stays)
     gone = base.records_by_class[out]
-    groups: list[tuple[float, LostGroup]] = []
+    groups: list[tuple[float, parts.LostGroup]] = []
     for j, name in enumerate(base.columns):
         labels = decision.labels[j]
         shown = shown_records(prepared, decision, j)  # the first is the missing value, here too:
@@ -273,9 +255,9 @@ def lost_groups(prepared: Prepared, decision: Decision | Shown) -> tuple[LostGro
             rest += named.pop(0)[0]
         for left, there, label in named:
             share = f"{written(100 * left / (there + left), 3)} %"
-            groups.append((left / (there + left), LostGroup(name, label, there, left, share)))
+            groups.append((left / (there + left), parts.LostGroup(name, label, there, left, share)))
         if rest >= least:
-            groups.append((0.0, LostGroup(name, NOT_NAMED, "", rest, "")))
+            groups.append((0.0, parts.LostGroup(name, NOT_NAMED, "", rest, "")))
     groups.sort(key=lambda f: (-f[0], f[1].column, f[1].group))
     return tuple(line for _, line in groups[:MOST_LINES])
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,81 +77,120 @@ BEYOND = 2
 """Known records beyond those claimed for, with which it is tried too."""
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class _Scene:
+    """A plan under attack: ``codes`` number the published points among all (−1: not published), ``trails`` are the points of the
+    ``people`` who are looked for, ``most`` is the number of known records that the requirements are about."""
+
+    events: EventTable
+    solution: Solution
+    rng: np.random.Generator
+    point: IntArray
+    codes: IntArray
+    published: Published
+    people: IntArray
+    trails: list[IntArray]
+    most: int
+
+    @classmethod
+    def of(cls, events: EventTable, solution: Solution) -> _Scene:
+        point, person = _points(events, solution), events.problem.person
+        rng = np.random.default_rng([events.policy.seed, 4])
+        shown = np.zeros(int(point.max()) + 1, dtype=np.bool_)
+        shown[point[solution.stays]] = True
+        codes = np.where(shown, np.cumsum(shown) - 1, -1)
+        people = targets(events.n_people, rng)
+        trails = [codes[points] for points in _trails(person, point, people)]
+        published, most = _published(person, solution, point), most_known(events.problem.asked)
+        return cls(events, solution, rng, point, codes, published, people, trails, most)
+
+    @property
+    def code(self) -> IntArray:
+        """The published point of each true record."""
+        return self.codes[self.point]
+
+    @property
+    def asked(self) -> tuple[Any, ...]:
+        return self.events.problem.asked
+
+    @property
+    def renewed(self) -> bool:
+        return self.solution.shape.renew != NEVER
+
+
 def run_attacks(events: EventTable, solution: Solution, progress: Progress = silent) -> list[AttackResult]:
     """Known records as claimed for and a few more, sparse matching, and joining of renewed pseudonyms."""
-    point = _points(events, solution)
-    person = events.problem.person
-    rng = np.random.default_rng([events.policy.seed, 4])
-    published = _published(person, solution, point)
-    shown = np.zeros(int(point.max()) + 1, dtype=np.bool_)
-    shown[point[solution.stays]] = True
-    codes = np.where(shown, np.cumsum(shown) - 1, -1)
-    people = targets(events.n_people, rng)
-    trails = [codes[points] for points in _trails(person, point, people)]
-    out = []
-    requirements = events.problem.asked
-    most = most_known(requirements)
-    for i, s in enumerate((most, most + BEYOND)):
-        taken = draw(trails, s, rng)
-        claim = claim_of(requirements, s, renewed=solution.shape.renew != NEVER)
+    scene, out = _Scene.of(events, solution), list[AttackResult]()
+
+    def add(share: float, *results: AttackResult) -> None:
+        out.extend(results)
+        tell(progress, share, results)
+
+    for i, s in enumerate((scene.most, scene.most + BEYOND)):
+        taken = draw(scene.trails, s, scene.rng)
+        claim = claim_of(scene.asked, s, renewed=scene.renewed)
         progress(0.3 * i, f"{ATTACKING}: known records")
-        bounds = {"most": most_chance(requirements, s), "allowed": most_chance(requirements, most)}
-        out.append(known_records(published, people, taken, s, claimed=claim, **bounds))
-        tell(progress, 0.3 * i + 0.15, out[-1:])
-        if s == most:
-            for kind in ("length", "absent"):
-                own: list[KnownRecords | None] = [r for r in requirements if isinstance(r, KnownRecords) and r.kind == kind]
-                for r in own or [None]:
-                    n, limit = (s, None) if r is None else (r.records, 1.0 / r.k)
-                    known, bound = (taken if n == s else draw(trails, n, rng)), limit or most_chance(requirements, n)
-                    if kind == "length":
-                        out.append(known_length(published, people, known, n, most=bound, claimed=limit))
-                    else:
-                        out.append(known_absence(published, people, known, trails, n, most=bound, claimed=limit))
-            near = _near(events, solution, codes[point], people, s, rng)
-            out += [] if near is None else [approximate_times(published, people, near, s, most=most_chance(requirements, s))]
-            out.append(chosen_records(published, people[:: -(-len(people) // MOST_CHOSEN)], s, most=most_chance(requirements, s)))
-            tell(progress, 0.3 * i + 0.15, out[1:])
+        bounds = {"most": most_chance(scene.asked, s), "allowed": most_chance(scene.asked, scene.most)}
+        add(0.3 * i + 0.15, known_records(scene.published, scene.people, taken, s, claimed=claim, **bounds))
+        if s == scene.most:
+            add(0.15, *_with_more_knowledge(scene, taken))
         if s > 1:
             progress(0.3 * i + 0.15, f"{ATTACKING}: sparse matching")
-            out.append(sparse_matching(published, people, taken, s, claimed=claim))
-            tell(progress, 0.3 * i + 0.3, out[-1:])
-    out += _on_other_knowledge(events, solution, point, published, people, trails, rng)
-    out += _infer(events, solution, codes[point], published, people, trails, most, rng)
-    out.append(whole_trail(published, people, trails, most=most_chance(requirements, most)))
+            add(0.3 * i + 0.3, sparse_matching(scene.published, scene.people, taken, s, claimed=claim))
+    out += _on_other_knowledge(scene)
+    out += _infer(scene)
+    out.append(whole_trail(scene.published, scene.people, scene.trails, most=most_chance(scene.asked, scene.most)))
     if events.rules.shift and events.time is not None and solution.shape.time != NONE:
-        out.append(_fixed_shifts(events, solution))
-        tell(progress, 0.6, out[-1:])
+        add(0.6, _fixed_shifts(events, solution))
     if events.policy.insensitive:
         progress(0.6, f"{ATTACKING}: further knowledge")
-    tell_points = _tell_points(events)
-    for i, name in enumerate(events.policy.insensitive):
-        if name in tell_points:
-            out.append(_dependent(events, solution, point, name, np.random.default_rng([events.policy.seed, 44, i])))
-        else:
-            out.append(_further(events, solution, point, name))
-        tell(progress, 0.7, out[-1:])
-    if solution.shape.renew != NEVER and most > 1:
-        same = [n for n in (*events.policy.insensitive, *events.policy.sensitive) if _same_for_people(events, n)]
-        free = [n for n in same if n not in events.policy.identifying]
-        out += [
-            _joined(events, solution, point, codes, names, most) for names in ((free, same) if free != same else (same,)) if names
-        ]
+    for result in _by_further_columns(scene):
+        add(0.7, result)
+    if scene.renewed and scene.most > 1:
+        out += _joined_by_columns(scene)
     if solution.shape.renew not in (NEVER, EVERY) and events.places:
         progress(0.8, f"{ATTACKING}: relinking")
-        again = _relinking(events, solution, rng)
-        if again is not None:
-            out.append(again)
-            tell(progress, 1.0, [again])
+        again = _relinking(scene)
+        add(1.0, *([] if again is None else [again]))
     return worst_first(out)
 
 
-def _infer(
-    events: EventTable, solution: Solution, code: IntArray, published: Published, people: IntArray, trails: Sequence[IntArray],
-    s: int, rng: np.random.Generator,
-) -> list[AttackResult]:  # fmt: skip
-    """Home and work (the two places with most records of a person), and the next place; ``code`` is the published point of each
-    record. Not for records with an origin and a destination, which are trips themselves."""
+def _with_more_knowledge(scene: _Scene, taken: list[IntArray]) -> list[AttackResult]:
+    """As many known records as claimed for, and the length of the trace, a place where somebody was not, or a time within an
+    hour; and records that are chosen."""
+    out, s = [], scene.most
+    for kind, attack in (("length", known_length), ("absent", partial(known_absence, trails=scene.trails))):
+        own: list[KnownRecords | None] = [r for r in scene.asked if isinstance(r, KnownRecords) and r.kind == kind]
+        for r in own or [None]:
+            n, limit = (s, None) if r is None else (r.records, 1.0 / r.k)
+            known, bound = (taken if n == s else draw(scene.trails, n, scene.rng)), limit or most_chance(scene.asked, n)
+            out.append(attack(scene.published, scene.people, known, s=n, most=bound, claimed=limit))
+    near, most = _near(scene), most_chance(scene.asked, s)
+    out += [] if near is None else [approximate_times(scene.published, scene.people, near, s, most=most)]
+    some = scene.people[:: -(-len(scene.people) // MOST_CHOSEN)]
+    return [*out, chosen_records(scene.published, some, s, most=most)]
+
+
+def _by_further_columns(scene: _Scene) -> Iterator[AttackResult]:
+    """Each further column that is published: known with a point if it follows from it, else known of one record."""
+    tell_points, columns = _tell_points(scene.events), scene.events.policy.insensitive
+    for i, name in enumerate(columns):
+        rng = np.random.default_rng([scene.events.policy.seed, 44, i])
+        yield _dependent(scene, name, rng) if name in tell_points else _further(scene, name)
+
+
+def _joined_by_columns(scene: _Scene) -> list[AttackResult]:
+    """Pseudonyms joined by the columns that are about people: by those that no person has allowed, and by all."""
+    policy = scene.events.policy
+    same = [n for n in (*policy.insensitive, *policy.sensitive) if _same_for_people(scene.events, n)]
+    free = [n for n in same if n not in policy.identifying]
+    return [_joined(scene, names) for names in ((free, same) if free != same else (same,)) if names]
+
+
+def _infer(scene: _Scene) -> list[AttackResult]:
+    """Home and work (the two places with most records of a person), and the next place. Not for records with an origin and a
+    destination, which are trips themselves."""
+    events, solution, code, published = scene.events, scene.solution, scene.code, scene.published
     place = published_places(events, solution)
     if place is None or several_places(events.places):
         return []
@@ -160,24 +200,23 @@ def _infer(
     trace = np.full(problem.n, -1, dtype=np.int64)
     trace[index] = np.unique(solution.trace[index], return_inverse=True)[1]
     seen = index[clear[index]]
-    mine, shown = (
-        _most_frequent(problem.person, true, events.n_people),
-        _most_frequent(trace[seen], true[seen], len(published.owner)),
-    )
+    mine = _most_frequent(problem.person, true, events.n_people)
+    shown = _most_frequent(trace[seen], true[seen], len(published.owner))
     where = np.full(int(code.max()) + 2, -1, dtype=np.int64)
     where[code[seen]] = true[seen]
     out, claims = [], {r.kind: r for r in problem.asked if isinstance(r, InferredPlace)}
     for what, of_person, of_trace in (("home", mine[0], shown[0]), ("work", mine[1], shown[1])):
         common = np.bincount(of_person[of_person >= 0])
-        some = [i for i, p in enumerate(people.tolist()) if of_person[p] >= 0 and len(common)]
+        some = [i for i, p in enumerate(scene.people.tolist()) if of_person[p] >= 0 and len(common)]
         if some:
             claim = claims.get(what)
-            known, truth = draw([trails[i] for i in some], claim.records if claim else s, rng), of_person[people[some]]
+            known = draw([scene.trails[i] for i in some], claim.records if claim else scene.most, scene.rng)
+            truth = of_person[scene.people[some]]
             guess = [max(where[k[k >= 0]], key=lambda w: common[w] if 0 <= w < len(common) else -1, default=-1) for k in known]
             without = max((truth == common.argmax(), truth == np.array(guess)), key=lambda right: float(right.mean()))
             limit = claim.share if claim else None
             out.append(inferred_place(what, published, known, _votes(of_trace), truth, without, where, claimed=limit))
-    return [*out, *_next_place(events, solution, code, published, people, true, np.where(clear, trace, -1), s, where, rng)]
+    return [*out, *_next_place(scene, true, np.where(clear, trace, -1), where)]
 
 
 def _votes(place: IntArray) -> Votes:
@@ -197,12 +236,9 @@ def _most_frequent(who: IntArray, place: IntArray, n: int) -> tuple[IntArray, In
     return out[0], out[1]
 
 
-def _next_place(
-    events: EventTable, solution: Solution, code: IntArray, published: Published, people: IntArray, true: IntArray,
-    trace: IntArray,
-    s: int, where: IntArray, rng: np.random.Generator,
-) -> list[AttackResult]:  # fmt: skip
+def _next_place(scene: _Scene, true: IntArray, trace: IntArray, where: IntArray) -> list[AttackResult]:
     """Where the person went after one of the known records; ``trace`` of the published records that show their place."""
+    events, solution, code = scene.events, scene.solution, scene.code
     problem, times = events.problem, times_at(events.time, solution.shape.time)
     first, then = problem.trips
     if times is None or not problem.ordered(solution.shape) or not len(first):
@@ -214,16 +250,14 @@ def _next_place(
     keys = trace[a] * width + code[a]
     order = np.argsort(keys, kind="stable")
     keys, after = keys[order], true[b][order]
-    start = rng.permutation(np.flatnonzero((code[first] >= 0) & np.isin(problem.person[first], people)))
+    start = scene.rng.permutation(np.flatnonzero((code[first] >= 0) & np.isin(problem.person[first], scene.people)))
     start = start[np.unique(problem.person[first[start]], return_index=True)[1]]  # one trip of each person
     if not len(start):
         return []
     begin, person = code[first[start]], problem.person[first[start]]
-    rest = draw(
-        [np.setdiff1d(points, [p + 1]) for p, points in zip(begin, _trails(problem.person, code + 1, person), strict=True)],
-        (claim.records if claim else s) - 1,
-        rng,
-    )
+    both = zip(begin, _trails(problem.person, code + 1, person), strict=True)
+    further = [np.setdiff1d(points, [p + 1]) for p, points in both]
+    rest = draw(further, (claim.records if claim else scene.most) - 1, scene.rng)
     known = [np.concatenate(([p], more - 1)).astype(np.int64) for p, more in zip(begin.tolist(), rest, strict=True)]
 
     def votes(i: int, traces: IntArray) -> IntArray:
@@ -234,14 +268,13 @@ def _next_place(
     usual = _most_frequent(true[first], true[then], int(true.max()) + 1)[0]
     truth = true[then[start]]
     limit, without = (claim.share if claim else None), usual[true[first[start]]] == truth
-    return [inferred_place("next place", published, known, votes, truth, without, where, claimed=limit)]
+    return [inferred_place("next place", scene.published, known, votes, truth, without, where, claimed=limit)]
 
 
-def _near(
-    events: EventTable, solution: Solution, code: IntArray, people: IntArray, s: int, rng: np.random.Generator
-) -> list[list[IntArray]] | None:
-    """For up to s random records of each of these people, the published points at the same place within an hour; None without
-    timestamps, or if they are shifted or not published."""
+def _near(scene: _Scene) -> list[list[IntArray]] | None:
+    """For some random records of each person, the published points at the same place within an hour; None without timestamps, or
+    if they are shifted or not published."""
+    events, solution, code, people = scene.events, scene.solution, scene.code, scene.people
     time = events.time
     if time is None or time.kind != "timestamp" or solution.shape.time == NONE or events.rules.shift:
         return None
@@ -256,7 +289,7 @@ def _near(
     out = []
     for low, high in bounds.T.tolist():
         groups = []
-        for r in rng.permutation(mine[low:high])[:s].tolist():
+        for r in scene.rng.permutation(mine[low:high])[: scene.most].tolist():
             first, last = np.searchsorted(there, (place[r], place[r] + 1))
             a, b = first + np.searchsorted(at[first:last], (moment[r] - UNITS["h"], moment[r] + UNITS["h"] + 1))
             groups.append(np.unique(code[shown[a:b]]))
@@ -300,27 +333,23 @@ def most_chance(asked: tuple[Requirement, ...], s: int) -> float:
     return min((1.0 / r.k for r in asked if isinstance(r, KnownRecords) and r.records >= s), default=1.0)
 
 
-def _on_other_knowledge(
-    events: EventTable, solution: Solution, point: IntArray, published: Published, people: IntArray, trails: Sequence[IntArray],
-    rng: np.random.Generator,
-) -> list[AttackResult]:  # fmt: skip
+def _on_other_knowledge(scene: _Scene) -> list[AttackResult]:
     """What the requirements on records known about and on sensitive columns say, tried with random records."""
-    out = []
-    requirements = events.problem.asked
+    out, events, solution, requirements = list[AttackResult](), scene.events, scene.solution, scene.asked
     sensitive = {r.column: r for r in sorted(requirements, key=lambda r: r.kind == "alpha") if isinstance(r, Sensitive)}
     for r in (*sensitive.values(), *(r for r in requirements if isinstance(r, NearRecords))):
         index = np.flatnonzero(solution.stays)
         shown = shown_of(events, solution).take(index)
         alive, person = np.ones(len(index), dtype=np.bool_), events.problem.person[index]
         trace = np.unique(solution.trace[index], return_inverse=True)[1]
-        fits = Linked.fitting(r, trace, point[index], person[np.unique(trace, return_index=True)[1]], alive, shown)
-        s = getattr(r, "records", most_known(requirements))
-        taken = draw(trails, s, rng)
+        fits = Linked.fitting(r, trace, scene.point[index], person[np.unique(trace, return_index=True)[1]], alive, shown)
+        s = getattr(r, "records", scene.most)
+        taken = draw(scene.trails, s, scene.rng)
         if isinstance(r, NearRecords):
-            out.append(known_about(published, people, taken, s, fits.first, fits.visitor, claimed=1.0 / r.k))
+            out.append(known_about(scene.published, scene.people, taken, s, fits.first, fits.visitor, claimed=1.0 / r.k))
         else:
             sure = r.limit if r.kind == "alpha" else None
-            out.append(sensitive_value(published, taken, s, r.column, fits.value_first, fits.value, claimed=sure))
+            out.append(sensitive_value(scene.published, taken, s, r.column, fits.value_first, fits.value, claimed=sure))
     return out
 
 
@@ -375,23 +404,25 @@ def _tell_points(events: EventTable) -> set[str]:
     return {name for _, names, _ in dependences(table, quasi, kept, kinds) for name in names} if kept else set()
 
 
-def _dependent(events: EventTable, solution: Solution, point: IntArray, name: str, rng: np.random.Generator) -> AttackResult:
+def _dependent(scene: _Scene, name: str, rng: np.random.Generator) -> AttackResult:
     """Whom the known records single out with a further column that anyone who knows time and place knows too."""
-    both, requirements = _beside(events, point, name), events.problem.asked
+    events, solution, requirements = scene.events, scene.solution, scene.asked
+    both = _beside(events, scene.point, name)
     shown = np.zeros(int(both.max()) + 1, dtype=np.bool_)
     shown[both[solution.stays]] = True
     codes = np.where(shown, np.cumsum(shown) - 1, -1)
-    people, most = targets(events.n_people, rng), max(1, most_known(requirements))
+    people, most = targets(events.n_people, rng), max(1, scene.most)
     known = draw([codes[points] for points in _trails(events.problem.person, both, people)], most, rng)
-    claim, bound = claim_of(requirements, most, renewed=solution.shape.renew != NEVER), most_chance(requirements, most)
+    claim, bound = claim_of(requirements, most, renewed=scene.renewed), most_chance(requirements, most)
     tried = known_records(_published(events.problem.person, solution, both), people, known, most, claimed=claim, most=bound)
     sentence = f"'{name}' follows from the time or place of a record, or tells it, and is known with it. {tried.sentence}"
     return replace(tried, name=f"further column: {name}", question="Does a further column tell more?", sentence=sentence)
 
 
-def _further(events: EventTable, solution: Solution, point: IntArray, name: str) -> AttackResult:
+def _further(scene: _Scene, name: str) -> AttackResult:
     """Whom one known record singles out once the value of a further column, published as it is, is known of it too."""
-    shown = _published(events.problem.person, solution, _beside(events, point, name))
+    events = scene.events
+    shown = _published(events.problem.person, scene.solution, _beside(events, scene.point, name))
     t = shown.traces
     owners, width = shown.owner[t.visitor], events.n_people
     point_of = np.repeat(np.arange(t.n_points), t.popularity)
@@ -423,22 +454,21 @@ def _same_for_people(events: EventTable, name: str) -> bool:
     return bool(value.any() and several.any() and (low == high)[several].mean() >= SAME)
 
 
-def _joined(
-    events: EventTable, solution: Solution, point: IntArray, codes: IntArray, names: Sequence[str], most: int
-) -> AttackResult:
+def _joined(scene: _Scene, names: Sequence[str]) -> AttackResult:
     """Who is named by known records under several pseudonyms if these are joined by columns that are the same in all records of
     a person. Every choice of a pseudonym for each known record, all with the same values, is as likely."""
+    events, most = scene.events, scene.most
     person, value = events.problem.person, np.zeros(events.problem.n, dtype=np.int64)
     for name in names:
         value = _beside(events, value, name)
     low, high = _span(events, value)
     same = low == high
-    published, rng = _published(person, solution, point), np.random.default_rng([events.policy.seed, 45])
+    published, rng = scene.published, np.random.default_rng([events.policy.seed, 45])
     people = targets(events.n_people, rng, MOST_CHOSEN)
     t, at = published.traces, dict[int, dict[int, int]]()
     chances = np.zeros(len(people))
-    for i, (who, points) in enumerate(zip(people.tolist(), _trails(person, point, people), strict=True)):
-        here = [(p, t.visitor[t.first[p] : t.first[p + 1]]) for p in rng.permutation(codes[points]).tolist() if p >= 0]
+    for i, (who, points) in enumerate(zip(people.tolist(), _trails(person, scene.point, people), strict=True)):
+        here = [(p, t.visitor[t.first[p] : t.first[p + 1]]) for p in rng.permutation(scene.codes[points]).tolist() if p >= 0]
         here = [(p, traces) for p, traces in here[:MOST_POINTS] if same[who] and (published.owner[traces] == who).any()]
         for p, traces in here:
             if p not in at:
@@ -462,8 +492,9 @@ def _joined(
     return AttackResult(f"further columns join: {listed}", question, rate, *ends, bound, listed, verdict, sentence)
 
 
-def _relinking(events: EventTable, solution: Solution, rng: np.random.Generator) -> AttackResult | None:
+def _relinking(scene: _Scene) -> AttackResult | None:
     """Pseudonyms by their exact published places; None where nobody has two."""
+    events, solution, rng = scene.events, scene.solution, scene.rng
     place = published_places(events, solution)
     if place is None:
         return None

@@ -124,7 +124,7 @@ class EventRelease(Release):
             **{n: parts[n] for n in ("steps", "requirements", "before", "after", "uses", "attacks")},
             "people": parts.get("people"),
             "files": [*(f.name for f in certificate.files), NAME],
-            "key": {"fingerprint": certificate.key.fingerprint, "origin": certificate.key.origin} if certificate.key else None,
+            "key": certificate.key_shown,
         }
 
     def __getstate__(self) -> dict[str, Any]:

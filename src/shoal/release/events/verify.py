@@ -80,7 +80,7 @@ class EventClaim(Claim[EventCertificate]):
         c = self.certificate
         out = {"events": True, "records": c.after.records, "after": plain(c.after), "people": plain(c.people)}
         out |= {"requirements": plain(c.requirements), "proof": plain(c.proof)}
-        return out if c.key is None else {**out, "key": {"fingerprint": c.key.fingerprint, "origin": c.key.origin}}
+        return out if c.key is None else {**out, "key": c.key_shown}
 
     @property
     def plan(self) -> PlanEntry:

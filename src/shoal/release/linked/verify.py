@@ -107,7 +107,7 @@ class LinkedClaim(Claim[LinkedCertificate]):
         c = self.certificate
         out: dict[str, Any] = {"k": c.k, "known": c.known, "people": c.after.people}
         out["tables"] = {t.name: t.records for t in c.tables}
-        return out | ({"key": {"fingerprint": c.key.fingerprint, "origin": c.key.origin}} if c.key else {})
+        return out | ({"key": c.key_shown} if c.key else {})
 
     @property
     def objections(self) -> Objections | None:

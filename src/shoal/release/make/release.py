@@ -211,7 +211,7 @@ class Release:
     def to_json(self) -> dict[str, Any]:
         """The keys that stay: ``k, records, suppressed, loss, levels, method, seconds, verified``, and what else is known."""
         certificate = self.certificate
-        utility, key = certificate.utility, certificate.key
+        utility = certificate.utility
         return {
             "cost": cost_of(certificate).to_json(),
             "k": certificate.k,
@@ -231,7 +231,7 @@ class Release:
             "files": [*(f.name for f in certificate.files), NAME],
             "not_kept": list(self.not_kept),
             **({"excluded": plain(certificate.input.objections)} if certificate.input.objections else {}),
-            "key": {"fingerprint": key.fingerprint, "origin": key.origin} if key else None,
+            "key": certificate.key_shown,
         }
 
     def __getstate__(self) -> dict[str, Any]:

@@ -17,17 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attacks.joint import (
-    MOST_VALUES,
-    Curve,
-    Known,
-    Secret,
-    by_known_columns,
-    counted,
-    default_limit,
-    further_knowledge,
-    joint_curve,
-)
+from shoal.attacks import joint
 from shoal.engines.core.memory import left_for_data, shown
 from shoal.engines.core.state import changed as changed_table
 from shoal.engines.open import open as opened
@@ -70,8 +60,8 @@ class Links:
     """
 
     classes: Codes
-    columns: tuple[Known, ...]
-    secrets: tuple[Secret, ...]
+    columns: tuple[joint.Known, ...]
+    secrets: tuple[joint.Secret, ...]
     changed: frozenset[str]
     seed: int
     k: int
@@ -83,7 +73,7 @@ class Links:
     @property
     def learnt(self) -> set[str]:
         """Sensitive columns with few values: what an attacker wants to learn."""
-        return {s.name for s in self.secrets if s.name not in self.changed and s.published.max(initial=0) <= MOST_VALUES}
+        return {s.name for s in self.secrets if s.name not in self.changed and s.published.max(initial=0) <= joint.MOST_VALUES}
 
     def limited(self) -> AttackResult | None:
         """The attack that the limit is about: a stated one about everything that may be known (not sensitive columns with few
@@ -98,30 +88,30 @@ class Links:
         name = "linkage: known columns" if stated else "linkage: changed columns"
         if self.why_not and (stated or self.changed - self.allowed):
             return AttackResult.not_run(name, self.why_not)
-        limit = default_limit(self.k) if self.limit is None else self.limit
+        limit = joint.default_limit(self.k) if self.limit is None else self.limit
         curve = self._curve(names, (True, False) if stated else (False,), limit)
-        return by_known_columns(curve, limit, name) if curve else None
+        return joint.by_known_columns(curve, limit, name) if curve else None
 
     def further(self) -> AttackResult | None:
         """The attackers that no limit is about: the quasi-identifiers and any published columns; sensitive columns with few
         values only if there are no others."""
         names = [c.name for c in self.columns if c.name not in self.learnt] or [c.name for c in self.columns]
-        curve = self._curve(names, (True, False), default_limit(self.k))
+        curve = self._curve(names, (True, False), joint.default_limit(self.k))
         if curve is None:
             return AttackResult.not_run("further knowledge", self.why_not) if self.why_not else None
-        return further_knowledge(curve, self.k)
+        return joint.further_knowledge(curve, self.k)
 
-    def _curve(self, names: Sequence[str], quasi: tuple[bool, ...], limit: float) -> Curve | None:
+    def _curve(self, names: Sequence[str], quasi: tuple[bool, ...], limit: float) -> joint.Curve | None:
         wanted = set(names)
         columns = [c for c in self.columns if c.name in wanted]
         if self.engine is not None and columns:
-            singles = [counted((c.name,), self.engine.sizes(c.name), quasi=True) for c in columns]
+            singles = [joint.counted((c.name,), self.engine.sizes(c.name), quasi=True) for c in columns]
             whole = tuple(c.name for c in columns)
             both = [max(singles, key=lambda p: p.strength)]
-            both += [counted(whole, self.engine.sizes(*whole), quasi=True)] if len(whole) > 1 else []
-            return Curve(tuple(both), len(singles) + len(both) - 1, both[0].people)
+            both += [joint.counted(whole, self.engine.sizes(*whole), quasi=True)] if len(whole) > 1 else []
+            return joint.Curve(tuple(both), len(singles) + len(both) - 1, both[0].people)
         crowd = min(max(2, round(1 / limit)), MOST_CROWD)
-        return joint_curve(self.classes, columns, self.secrets, quasi=quasi, crowd=crowd, seed=self.seed)
+        return joint.joint_curve(self.classes, columns, self.secrets, quasi=quasi, crowd=crowd, seed=self.seed)
 
 
 def links_of(prepared: Prepared, decision: Decision, file: FileColumns, stage: Path, seen: ByEngine | None = None) -> Links:
@@ -143,7 +133,7 @@ def links_of(prepared: Prepared, decision: Decision, file: FileColumns, stage: P
     if not names:
         return what
     if seen is not None and not random and not renamed:
-        return replace(what, columns=tuple(Known(n, what.classes) for n in names), engine=seen)
+        return replace(what, columns=tuple(joint.Known(n, what.classes) for n in names), engine=seen)
     why_not = too_much(prepared, records, len(names))
     if why_not:
         return replace(what, why_not=why_not)
@@ -156,7 +146,7 @@ def links_of(prepared: Prepared, decision: Decision, file: FileColumns, stage: P
         own = dict(zip(wanted, whole_codes(table.select(wanted).to_batches(), len(wanted)), strict=True))
     classes = number_groups([own[n] for n in quasi])[0] if quasi else np.zeros(records, dtype=np.int64)
     own = {**own, **{n: same_profile(own[n], classes) for n in renamed}}
-    columns = {n: Known(n, own[n]) if n not in random else _read_changed(prepared, n, table) for n in names}
+    columns = {n: joint.Known(n, own[n]) if n not in random else _read_changed(prepared, n, table) for n in names}
     secrets = [_secret(columns[n]) for n in policy.sensitive if n in values]
     return replace(what, classes=classes, columns=tuple(columns.values()), secrets=tuple(s for s in secrets if s))
 
@@ -168,7 +158,7 @@ def linked_dates(prepared: Prepared, decision: Decision, data: Path) -> list[Att
     dates finds everybody whose distances nobody else has.
     """
     shown = logical(header(data), prepared.schema.names)
-    limit = default_limit(prepared.policy.smallest_class)
+    limit = joint.default_limit(prepared.policy.smallest_class)
     out = []
     for step in decision.plan.steps:
         if step.kind != "date_shift":
@@ -250,25 +240,25 @@ def too_much(prepared: Prepared, records: int, columns: int) -> str:
     return ""
 
 
-def _read_changed(prepared: Prepared, name: str, table: Any) -> Known:
+def _read_changed(prepared: Prepared, name: str, table: Any) -> joint.Known:
     """A column that is changed at random: numbers and dates as numbers, other texts as codes over both sides."""
     before, after = table[f"{true_name(prepared)}{name}"], table[name]
     true, published = numbers_of(before), numbers_of(after)
     if true is not None and published is not None:
-        return Known(name, published, true, numeric=True, date=prepared.schema[name].kind in _DATES)
+        return joint.Known(name, published, true, numeric=True, date=prepared.schema[name].kind in _DATES)
     import pyarrow as pa
 
     both = pa.chunked_array([*before.cast("string").chunks, *after.cast("string").chunks], pa.string())
     codes = whole_codes(pa.table([both], names=["x"]).combine_chunks().to_batches(), 1)[0].astype(np.int64)
-    return Known(name, codes[len(before) :], codes[: len(before)])
+    return joint.Known(name, codes[len(before) :], codes[: len(before)])
 
 
-def _secret(column: Known) -> Secret | None:
+def _secret(column: joint.Known) -> joint.Secret | None:
     """A sensitive column as something to learn; numbers that are changed at random are not."""
     if column.numeric:
         return None
     published = column.published.astype(np.int64)
-    return Secret(column.name, published if column.true is None else column.true, published)
+    return joint.Secret(column.name, published if column.true is None else column.true, published)
 
 
 def numbers_of(column: Any) -> npt.NDArray[Any] | None:

@@ -367,8 +367,8 @@ def trade_off(prepared: Prepared, decision: Decision) -> tuple[TradeOff, ...]:
         ks=ks,
         suppress=(policy.suppress,),
         loss=policy.optimize,
-        weights={c: r.weight for c, r in policy.quasi.items()},
-        bounds={c: (r.min_level, r.max_level) for c, r in policy.quasi.items()},
+        weights=policy.importance,
+        bounds=policy.level_bounds,
         population=prepared.population,
         people=prepared.people,
     )

@@ -36,7 +36,7 @@ def probabilistic(prepared: Prepared, progress: Progress) -> Decision:
             population=people,
             k=people_each,
             beta=beta,
-            weights={c: r.weight for c, r in policy.quasi.items()},
+            weights=policy.importance,
             hierarchies={c: prepared.hierarchies[c] for c, r in policy.quasi.items() if r.hierarchy is not None},
         )
         note = f"Values per column were allotted for {people:,} people, {people_each:,} in a cell: {groups.cells:,} cells."
@@ -70,7 +70,7 @@ def given_plan(prepared: Prepared, plan: Plan, progress: Progress, method: str, 
         requirements(held),
         suppress=policy.suppress,
         loss=policy.optimize,
-        weights={c: r.weight for c, r in policy.quasi.items()},
+        weights=policy.importance,
         bounds=bounds,
         people=held.people,
         progress=lambda done, what: progress(0.25 + 0.3 * done, what),

@@ -135,7 +135,7 @@ def _loss(
 
     if np.array_equal(stays, result.kept):
         return result.loss, result.gap
-    weights = {c: r.weight for c, r in prepared.policy.quasi.items()}
+    weights = prepared.policy.importance
     loss = loss_at(prepared.base, prepared.hierarchies, levels, stays, loss=result.loss_name, weights=weights)
     return loss, result.gap + max(0.0, loss - result.loss)
 

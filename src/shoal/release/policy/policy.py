@@ -106,6 +106,16 @@ class Policy:
         """The class size that k and the largest risk together ask for."""
         return smallest_class(self.requirements)
 
+    @property
+    def importance(self) -> dict[str, float]:
+        """How much a loss counts in each quasi-identifier."""
+        return {c: r.weight for c, r in self.quasi.items()}
+
+    @property
+    def level_bounds(self) -> dict[str, tuple[int | None, int | None]]:
+        """The lowest and the highest level that each quasi-identifier may have."""
+        return {c: (r.min_level, r.max_level) for c, r in self.quasi.items()}
+
     def asked_of(self, column: str, kind: type[R]) -> R | None:
         """The requirement of one kind on a sensitive column, or None."""
         return next((r for r in self.requirements if isinstance(r, kind) and r.sensitive == column), None)

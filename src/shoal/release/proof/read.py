@@ -14,24 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError, VerificationError
+from shoal.release.proof import formats
 from shoal.release.proof.bounds import check_arrow, check_text
-from shoal.release.proof.formats import (
-    BROKEN,
-    arrow_batches,
-    csv_batches,
-    csv_names,
-    csv_rows,
-    excel_batches,
-    excel_rows,
-    jsonl_batches,
-    jsonl_names,
-    parquet_batches,
-    parquet_records,
-    statistical_batches,
-    statistical_names,
-    statistical_records,
-    unreadable,
-)
 
 Codes = npt.NDArray[np.integer[Any]]
 
@@ -43,7 +27,7 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
             yield from rows(part, columns)
         return
     if path.suffix == ".csv":
-        yield from csv_rows(path, columns)
+        yield from formats.csv_rows(path, columns)
         return
     for batch in batches(path, columns):
         yield from zip(*(python_values(batch.column(i)) for i in range(len(columns))), strict=True)
@@ -56,15 +40,15 @@ def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
             yield from batches(part, columns)
         return
     opened = {
-        ".csv": csv_batches,
-        ".parquet": parquet_batches,
-        ".arrow": arrow_batches,
-        ".feather": arrow_batches,
-        ".xlsx": excel_batches,
-        ".sav": statistical_batches,
-        ".dta": statistical_batches,
-        ".xpt": statistical_batches,
-        ".jsonl": jsonl_batches,
+        ".csv": formats.csv_batches,
+        ".parquet": formats.parquet_batches,
+        ".arrow": formats.arrow_batches,
+        ".feather": formats.arrow_batches,
+        ".xlsx": formats.excel_batches,
+        ".sav": formats.statistical_batches,
+        ".dta": formats.statistical_batches,
+        ".xpt": formats.statistical_batches,
+        ".jsonl": formats.jsonl_batches,
     }.get(path.suffix)
     if opened is None:
         hint = "Use CSV, Parquet, Arrow, JSON lines, Excel, SPSS, Stata, SAS transport."
@@ -80,8 +64,8 @@ def _guard(path: Path) -> Iterator[None]:
         yield
     except ShoalError:
         raise
-    except (*BROKEN, pa.ArrowException) as error:
-        raise unreadable(path, error) from None
+    except (*formats.BROKEN, pa.ArrowException) as error:
+        raise formats.unreadable(path, error) from None
 
 
 def python_values(array: Any) -> list[Any]:
@@ -203,7 +187,7 @@ def _header_of_parts(folder: Path) -> list[str]:
 
 def _names(path: Path) -> list[str]:
     if path.suffix == ".csv":
-        return csv_names(path)
+        return formats.csv_names(path)
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
@@ -211,10 +195,10 @@ def _names(path: Path) -> list[str]:
     if path.suffix in (".arrow", ".feather"):
         return list(pa.ipc.open_file(pa.memory_map(str(path))).schema.names)
     if path.suffix == ".xlsx":
-        return [str(c or "") for c in next(iter(excel_rows(path)), ())]
+        return [str(c or "") for c in next(iter(formats.excel_rows(path)), ())]
     if path.suffix == ".jsonl":
-        return jsonl_names(path)
-    return statistical_names(path)
+        return formats.jsonl_names(path)
+    return formats.statistical_names(path)
 
 
 def check_records(path: Path, stated: int) -> None:
@@ -231,10 +215,10 @@ def check_records(path: Path, stated: int) -> None:
 
 def _stated_rows(path: Path) -> int | None:
     if path.suffix == ".parquet":
-        return parquet_records(path)
+        return formats.parquet_records(path)
     if path.suffix in (".arrow", ".feather"):
         return check_arrow(path, 1)
-    return statistical_records(path) if path.suffix in (".sav", ".dta") else None
+    return formats.statistical_records(path) if path.suffix in (".sav", ".dta") else None
 
 
 def logical(names: Sequence[str], known: Collection[str]) -> list[str]:

@@ -8,25 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from shoal.report.charts import drawing as draw
 from shoal.report.charts.curves import KINDS
-from shoal.report.charts.drawing import (
-    Chart,
-    Mark,
-    Scale,
-    bottom_axis,
-    dot,
-    fits,
-    hatched,
-    left_axis,
-    line,
-    nice,
-    path,
-    place,
-    rect,
-    shortened,
-    steps,
-    text,
-)
 from shoal.report.numbers import compact, percent
 
 if TYPE_CHECKING:
@@ -94,7 +77,7 @@ def class_sizes(
     title: str = "How many people share a group",
     unit: str = "people",
     width: int = 832,
-) -> Chart:
+) -> draw.Chart:
     """Share of people by the size of their group; left of the dashed line groups are smaller than k and hatched.
 
     ``before`` is drawn as outlines beside the bars. ``unit`` is what is counted.
@@ -103,28 +86,28 @@ def class_sizes(
     bars = bins(series, k)
     totals = [sum(sizes.values()) for sizes in series]
     shares = [[n / total for n, total in zip(people, totals, strict=True)] for _, _, people in bars]
-    top = nice(max(max(s) for s in shares))
+    top = draw.nice(max(max(s) for s in shares))
     left, right, floor, ceiling = 56, width - 8, 236, 46
-    up = Scale(0, top, floor, ceiling)
+    up = draw.Scale(0, top, floor, ceiling)
     step = (right - left) / len(bars)
     small = sum(1 for low, _, _ in bars if low < k)
-    marks: list[Mark] = []
+    marks: list[draw.Mark] = []
     if small:
-        marks.append(rect(left, ceiling, small * step, floor - ceiling, "risk-zone"))
-    marks += left_axis(up, steps(0, top, 5), left, right, f"share of {unit}", percent)
+        marks.append(draw.rect(left, ceiling, small * step, floor - ceiling, "risk-zone"))
+    marks += draw.left_axis(up, draw.steps(0, top, 5), left, right, f"share of {unit}", percent)
     labels = [_label(low, high) for low, high, _ in bars]
-    turned = not fits(labels, step)
+    turned = not draw.fits(labels, step)
     for i, ((low, _, _), share) in enumerate(zip(bars, shares, strict=True)):
         marks += _bars(left + i * step, step, share, up, low < k)
         middle = left + (i + 0.5) * step
         end = {"anchor": "end", "turn": -35} if turned else {"anchor": "middle", "turn": 0}
-        marks.append(text(middle, floor + 18, labels[i], **end))  # type: ignore[arg-type]
-    marks.append(line(left, floor, right, floor, "axis"))
+        marks.append(draw.text(middle, floor + 18, labels[i], **end))  # type: ignore[arg-type]
+    marks.append(draw.line(left, floor, right, floor, "axis"))
     marks += _threshold(left + small * step, small, len(bars), k, ceiling, floor, narrow=right if width < 600 else 0)
     below = 24 if turned else 0
-    marks.append(text((left + right) / 2, floor + 40 + below, f"size of the group that {unit} share", "t-soft"))
+    marks.append(draw.text((left + right) / 2, floor + 40 + below, f"size of the group that {unit} share", "t-soft"))
     sentence = "; ".join(f"{label}: {_show_share(s)}" for label, s in zip(labels, shares, strict=True) if any(s))
-    return Chart(width, 284 + below, title, f"Share of {unit} by the size of their group. {sentence}.", tuple(marks))
+    return draw.Chart(width, 284 + below, title, f"Share of {unit} by the size of their group. {sentence}.", tuple(marks))
 
 
 def _show_share(share: Sequence[float]) -> str:
@@ -133,47 +116,47 @@ def _show_share(share: Sequence[float]) -> str:
     return f"{percent(share[0])} before, {percent(share[1])} after"
 
 
-def _bars(x: float, step: float, share: Sequence[float], up: Scale, small: bool) -> list[Mark]:
+def _bars(x: float, step: float, share: Sequence[float], up: draw.Scale, small: bool) -> list[draw.Mark]:
     wide = min(56.0, (step - 12) / len(share))
     drawn = sum(value > 0 for value in share)
     at = x + (step - wide * drawn) / 2
-    marks: list[Mark] = []
+    marks: list[draw.Mark] = []
     shown = [_above(value) for value in share]
     for i, value in enumerate(share):
         if not value:
             continue
         y = min(up(value), up.start - 1.5)  # a bar of few people stays visible
         if i < len(share) - 1:
-            marks.append(rect(at + 1, y, wide - 2, up.start - y, "before-risk" if small else "before"))
+            marks.append(draw.rect(at + 1, y, wide - 2, up.start - y, "before-risk" if small else "before"))
         elif small:
-            marks += hatched(at + 1, y, wide - 2, up.start - y, "risk", "hatch")
+            marks += draw.hatched(at + 1, y, wide - 2, up.start - y, "risk", "hatch")
         else:
-            marks.append(rect(at + 1, y, wide - 2, up.start - y, "safe"))
-        crowded = len(share) > 1 and all(share) and not fits(shown, wide) and abs(up(share[0]) - up(share[1])) < 14
+            marks.append(draw.rect(at + 1, y, wide - 2, up.start - y, "safe"))
+        crowded = len(share) > 1 and all(share) and not draw.fits(shown, wide) and abs(up(share[0]) - up(share[1])) < 14
         lift = 14 if crowded and i == 0 else 0
-        marks.append(text(at + wide / 2, y - 6 - lift, shown[i], "t-ink" if i == len(share) - 1 else "t"))
+        marks.append(draw.text(at + wide / 2, y - 6 - lift, shown[i], "t-ink" if i == len(share) - 1 else "t"))
         at += wide
     return marks
 
 
 def _above(value: float) -> str:
     """What stands above a bar: whole percents from 10 on."""
-    text = percent(value)
-    return f"{100 * value:.0f} %" if 0.1 <= value < 0.995 else text.replace("above 99.9 %", "> 99.9 %")
+    words = percent(value)
+    return f"{100 * value:.0f} %" if 0.1 <= value < 0.995 else words.replace("above 99.9 %", "> 99.9 %")
 
 
-def _threshold(at: float, small: int, bars: int, k: int, ceiling: float, floor: float, *, narrow: float = 0) -> list[Mark]:
+def _threshold(at: float, small: int, bars: int, k: int, ceiling: float, floor: float, *, narrow: float = 0) -> list[draw.Mark]:
     """The line at k with its words; ``narrow`` is the right edge of a chart without room for both sentences."""
     if not small:
         return []
     if narrow:
         note = f"dashed: from {k:,} on" if small < bars else f"all under {k:,}"
-        return [line(at, ceiling - 12, at, floor, "limit"), text(narrow, ceiling - 26, note, "t-sea", anchor="end")]
-    marks = [line(at, ceiling - 36, at, floor, "limit")]
+        return [draw.line(at, ceiling - 12, at, floor, "limit"), draw.text(narrow, ceiling - 26, note, "t-sea", anchor="end")]
+    marks = [draw.line(at, ceiling - 36, at, floor, "limit")]
     if small * 2 > bars or small >= 2:
-        marks.append(text(at - 8, ceiling - 26, "← too small to hide in", "t-risk", anchor="end"))
+        marks.append(draw.text(at - 8, ceiling - 26, "← too small to hide in", "t-risk", anchor="end"))
     if small < bars:
-        marks.append(text(at + 8, ceiling - 26, f"hidden among {k:,} or more →", "t-sea", anchor="start"))
+        marks.append(draw.text(at + 8, ceiling - 26, f"hidden among {k:,} or more →", "t-sea", anchor="start"))
     return marks
 
 
@@ -192,61 +175,64 @@ class Revealed:
 
 def known_records(
     curves: Sequence[Revealed], *, title: str, x: str = "known records", y: str = "people alone, %", limit: float | None = None
-) -> Chart:
+) -> draw.Chart:
     """Share of people alone against the number of known records; each curve is named at its end, ``limit`` is a dashed level."""
     shown = [c for c in curves if c.points][:MOST_CURVES]
     numbers = sorted({p[0] for c in shown for p in c.points})
-    along = Scale(min(numbers), max(max(numbers), min(numbers) + 1), LEFT, RIGHT - 20)
-    up = Scale(0, 100, FLOOR, CEILING)
-    marks = [*left_axis(up, [0, 20, 40, 60, 80, 100], LEFT, RIGHT, y), *bottom_axis(along, numbers, FLOOR, x)]
+    along = draw.Scale(min(numbers), max(max(numbers), min(numbers) + 1), LEFT, RIGHT - 20)
+    up = draw.Scale(0, 100, FLOOR, CEILING)
+    marks = [*draw.left_axis(up, [0, 20, 40, 60, 80, 100], LEFT, RIGHT, y), *draw.bottom_axis(along, numbers, FLOOR, x)]
     if limit is not None:
         level = up(100 * limit)
         marks += [
-            line(LEFT, level, RIGHT, level, "limit"),
-            text(RIGHT, level - 6, f"limit {percent(limit)}", "t-ink", anchor="end"),
+            draw.line(LEFT, level, RIGHT, level, "limit"),
+            draw.text(RIGHT, level - 6, f"limit {percent(limit)}", "t-ink", anchor="end"),
         ]
     for i, c in enumerate(shown):
         places = [(along(s), up(100 * share)) for s, share, _, _ in c.points]
         band = [(along(p[0]), up(100 * p[2])) for p in c.points], [(along(p[0]), up(100 * p[3])) for p in c.points]
         if any(p[2] < p[3] for p in c.points):
-            marks.append(path([*band[0], *reversed(band[1])], "band", closed=True))
-        marks += [path(places, KINDS[i % len(KINDS)]), *(dot(x, y, 3, "dot") for x, y in places)]
+            marks.append(draw.path([*band[0], *reversed(band[1])], "band", closed=True))
+        marks += [draw.path(places, KINDS[i % len(KINDS)]), *(draw.dot(x, y, 3, "dot") for x, y in places)]
     marks += _names(shown, along, up)
     sentence = "; ".join(f"{c.name}: {percent(c.points[-1][1])} at {c.points[-1][0]}" for c in shown)
-    return Chart(WIDTH, FLOOR + 48, title, f"{y} against {x}. {sentence}.", tuple(marks))
+    return draw.Chart(WIDTH, FLOOR + 48, title, f"{y} against {x}. {sentence}.", tuple(marks))
 
 
-def _names(curves: Sequence[Revealed], along: Scale, up: Scale) -> list[Mark]:
+def _names(curves: Sequence[Revealed], along: draw.Scale, up: draw.Scale) -> list[draw.Mark]:
     """The names beside the ends, moved apart where they would lie on each other."""
     order = sorted(curves, key=lambda c: [-p[1] for p in reversed(c.points)])
-    marks: list[Mark] = []
+    marks: list[draw.Mark] = []
     below = CEILING - 18.0
     for c in order:
         end = (along(c.points[-1][0]), up(100 * c.points[-1][1]))
         y = max(end[1], below + 18)
         below = y
-        marks += [line(end[0] + 4, end[1], RIGHT + 4, y, "grid"), text(RIGHT + 8, y + 4, shortened(c.name, 24), anchor="start")]
+        marks += [
+            draw.line(end[0] + 4, end[1], RIGHT + 4, y, "grid"),
+            draw.text(RIGHT + 8, y + 4, draw.shortened(c.name, 24), anchor="start"),
+        ]
     return marks
 
 
-def set_sizes(sizes: Mapping[int, SetSizes], *, title: str, right: int = RIGHT, width: int = WIDTH) -> Chart:
+def set_sizes(sizes: Mapping[int, SetSizes], *, title: str, right: int = RIGHT, width: int = WIDTH) -> draw.Chart:
     """By known records: boxes from quartile to quartile, a line at the median, a dot at the mean, on a logarithmic axis."""
     top = max(max(sets.q3, sets.mean) for sets in sizes.values())
-    up = Scale(1, max(10.0, top), FLOOR, CEILING, log=True)
+    up = draw.Scale(1, max(10.0, top), FLOOR, CEILING, log=True)
     room = (right - LEFT) / len(sizes)
-    marks = left_axis(up, up.ticks(6), LEFT, right, "people who share the known records")
+    marks = draw.left_axis(up, up.ticks(6), LEFT, right, "people who share the known records")
     for i, (records, h) in enumerate(sizes.items()):
         middle = LEFT + room * (i + 0.5)
         wide = min(60.0, 0.5 * room)
         marks += [
-            rect(middle - wide / 2, up(h.q3), wide, max(2.0, up(h.q1) - up(h.q3)), "band"),
-            line(middle - wide / 2, up(h.median), middle + wide / 2, up(h.median), "line"),
-            dot(middle, up(h.mean), 3, "dot"),
-            text(middle, FLOOR + 20, f"{records}"),
+            draw.rect(middle - wide / 2, up(h.q3), wide, max(2.0, up(h.q1) - up(h.q3)), "band"),
+            draw.line(middle - wide / 2, up(h.median), middle + wide / 2, up(h.median), "line"),
+            draw.dot(middle, up(h.mean), 3, "dot"),
+            draw.text(middle, FLOOR + 20, f"{records}"),
         ]
-    marks.append(text((LEFT + right) / 2, FLOOR + 40, "known records"))
+    marks.append(draw.text((LEFT + right) / 2, FLOOR + 40, "known records"))
     sentence = "; ".join(f"{n} known: median {compact(h.median)}, mean {compact(h.mean)}" for n, h in sizes.items())
-    return Chart(width, FLOOR + 48, title, f"Sets by known records. {sentence}.", tuple(marks))
+    return draw.Chart(width, FLOOR + 48, title, f"Sets by known records. {sentence}.", tuple(marks))
 
 
 ACROSS = 10
@@ -265,7 +251,7 @@ def share_out(total: int, alone: int, out: int, fishes: int) -> tuple[int, int, 
     return fishes - lonely - gone, lonely, gone
 
 
-def fish(total: int, alone: int, *, out: int = 0, fishes: int = 50, unit: str = "people") -> Chart:
+def fish(total: int, alone: int, *, out: int = 0, fishes: int = 50, unit: str = "people") -> draw.Chart:
     """A shoal of at most ``fishes`` for ``total`` people; ``alone`` are one of a kind, ``out`` are left out."""
     n = min(fishes, total)
     hide, lonely, gone = share_out(total, alone, out, n)
@@ -273,21 +259,21 @@ def fish(total: int, alone: int, *, out: int = 0, fishes: int = 50, unit: str = 
     marks = [_one(12 + (i % ACROSS) * 33 + (i // ACROSS % 2) * 8, 12 + (i // ACROSS) * 20, kind) for i, kind in enumerate(kinds)]
     parts = [f"{alone:,} of {total:,} {unit} are one of a kind", f"{out:,} are left out" if out else ""]
     rows = -(-n // ACROSS)
-    return Chart(346, 14 + 20 * rows, "The shoal", ", ".join(s for s in parts if s) + ".", tuple(marks))
+    return draw.Chart(346, 14 + 20 * rows, "The shoal", ", ".join(s for s in parts if s) + ".", tuple(marks))
 
 
-def _one(x: float, y: float, kind: str) -> Mark:
+def _one(x: float, y: float, kind: str) -> draw.Mark:
     """A fish of 24 × 10 pixels: right and filled, or left and hollow; a dash where one is missing."""
     if kind == "fish-out":
-        return line(x - 8, y, x + 8, y, kind)
+        return draw.line(x - 8, y, x + 8, y, kind)
     side = 1 if kind == "fish" else -1
 
     def at(dx: float, dy: float) -> str:
-        return f"{place(x + side * dx)},{place(y + dy)}"
+        return f"{draw.place(x + side * dx)},{draw.place(y + dy)}"
 
     body = f"M{at(-6, 0)}Q{at(3, -10)} {at(12, 0)}Q{at(3, 10)} {at(-6, 0)}"
     tail = f"L{at(-12, -4.5)}L{at(-11, 0)}L{at(-12, 4.5)}Z"
-    return Mark("path", kind, (("d", body + tail),))
+    return draw.Mark("path", kind, (("d", body + tail),))
 
 
 def caption(total: int, fishes: int = 50, *, alone: bool = True, out: bool = False, unit: str = "people") -> str:
