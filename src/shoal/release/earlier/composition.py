@@ -112,7 +112,7 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
     new = shown_now(prepared, decision, columns)
     old = [_classes_shown(prepared, e, [c for c in columns if _comparable(e, c)]) for e in before]
     k, most = policy.smallest_class, _most_records(prepared)
-    records = base.records_by_class
+    records = base.sizes if base.records is None else base.records
     parts = [Recoded(base, (s.classes.astype(np.int32),), kept=s.classes >= 0) for s in (new, *old)]
     out = [intersection(parts, k=k)]
     for column in policy.sensitive:
