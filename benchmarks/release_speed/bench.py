@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -60,10 +61,17 @@ allow: {suppress: 0.9}
 """
 
 
-def run(words: list[str], **environment: str) -> tuple[float, float, float, str]:
-    """Seconds, seconds of processor, peak memory in MB and stdout of one command."""
+def run(words: list[str], cores: int = 0, **environment: str) -> tuple[float, float, float, str]:
+    """Seconds, seconds of processor, peak memory in MB and stdout of one command; on so many cores, if a number is given."""
     start = time.perf_counter()
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
+    some = sorted(os.sched_getaffinity(0))[: cores or None]
+    process = subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+        preexec_fn=lambda: os.sched_setaffinity(0, some),
+    )
     out = process.stdout.read() if process.stdout else ""
     _, status, usage = os.wait4(process.pid, 0)
     if status:
@@ -109,6 +117,42 @@ def large(rows: int, form: str, memory: str) -> None:
             load=round(os.getloadavg()[0], 1),
             answer={**keep, "verify": json.loads(said)["verified"], "anchor_classes": int(classes)},
         )
+
+
+def cores(rows: int, form: str) -> None:
+    """The same release, and the same measurement, on one core and on two, alternating; the best of three of each."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("SHOAL_BENCH")) as folder:
+        place = Path(folder)
+        table = _people(rows, form, place)
+        policy = POLICY if form == "csv" else POLICY.replace("direct: [name]", "direct: [name, person_id]")
+        (place / "policy.yml").write_text(policy + "seed: 7\n")
+        commands = {
+            "anonymize": ["anonymize", str(table), "--policy", str(place / "policy.yml"), "--format", "parquet"],
+            "measure": ["measure", str(table), *MEASURED],
+        }
+        found: dict[str, Any] = {}
+        written = set()
+        for name, words in commands.items():
+            times: dict[int, list[tuple[float, float]]] = {1: [], 2: []}
+            for i in range(6):
+                out = place / f"{name}-{i}"
+                more = ["--out", str(out)] if name == "anonymize" else []
+                times[i % 2 + 1].append(
+                    run([*SHOAL, *words, *more], cores=i % 2 + 1, XDG_STATE_HOME=str(place / f"state-{i}"))[:2]
+                )
+                if more:
+                    written.add(hashlib.sha256((out / "data.parquet").read_bytes()).hexdigest())
+                    shutil.rmtree(out)
+            best = {n: (min(s for s, _ in some), min(c for _, c in some)) for n, some in times.items()}
+            found[name] = _rounded(
+                one_seconds=best[1][0],
+                one_cpu_seconds=best[1][1],
+                two_seconds=best[2][0],
+                two_cpu_seconds=best[2][1],
+                ratio=best[2][0] / best[1][0],
+            )
+        load = round(os.getloadavg()[0], 1)
+        record(HERE, data=f"people({rows}, seed=1), {form}, one core and two", load=load, answer={**found, "files": len(written)})
 
 
 def small(times: int = 5) -> None:
@@ -164,6 +208,8 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.argv[1:2] == ["small"]:
         small()
+    elif sys.argv[1:2] == ["cores"]:
+        cores(*(int(sys.argv[2]), sys.argv[3]) if len(sys.argv) > 3 else (1_000_000, "csv"))
     else:
         asked = [*sys.argv[1:4], *("1000000", "csv", "")[len(sys.argv) - 1 :]]
         large(int(asked[0]), asked[1], asked[2])
