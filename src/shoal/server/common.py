@@ -24,7 +24,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, create_model
 from starlette.exceptions import HTTPException
 
 from shoal.errors import AccessError, DataError, RequirementError, ShoalError, TamperError, UsageError
@@ -48,6 +48,16 @@ class Problem(BaseModel):
     error: str
     message: str
     hint: str = ""
+
+
+def shape(name: str, doc: str = "", /, base: type[BaseModel] | None = None, **fields: Any) -> Any:
+    """A model of an answer from the types of its fields; a field with a default is a pair."""
+    given: dict[str, Any] = {field: kind if isinstance(kind, tuple) else (kind, ...) for field, kind in fields.items()}
+    return create_model(name, __doc__=doc or None, __base__=base, **given)
+
+
+def many(of: Any) -> Any:
+    return list[of]
 
 
 def refusals(model: type[BaseModel], words: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:

@@ -8,13 +8,5 @@ from shoal.systems.folder import Brought
 from shoal.systems.limesurvey import from_limesurvey
 
 __all__ = [
-    "Brought",
-    "from_arx",
-    "from_ddi",
-    "from_fhir",
-    "from_limesurvey",
-    "from_omop",
-    "from_redcap",
-    "to_ddi",
-    "to_signing_page",
-]
+    "Brought", "from_arx", "from_ddi", "from_fhir", "from_limesurvey", "from_omop", "from_redcap", "to_ddi", "to_signing_page",
+]  # fmt: skip

@@ -179,20 +179,7 @@ def _dense(buckets: npt.ArrayLike) -> CodeArray:
 HOUR, DAY = 3_600_000_000, 86_400_000_000
 PARTS_OF_DAY = ("night", "morning", "afternoon", "evening")
 """From midnight, from six, from noon, from six in the evening: six hours each."""
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
+MONTHS = tuple("January February March April May June July August September October November December".split())
 HOURS_OF_DAY = tuple(f"{h:02d}:00" for h in range(24))
 
 

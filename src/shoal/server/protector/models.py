@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from shoal.server.common import many, shape
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
 Short = Annotated[str, StringConstraints(max_length=200)]
@@ -45,34 +47,24 @@ class Verdict(BaseModel):
     problems: list[str]
 
 
-def _shape(name: str, doc: str = "", /, **fields: Any) -> Any:
-    """A model of an answer from the types of its fields; a field with a default is a pair."""
-    given: dict[str, Any] = {field: kind if isinstance(kind, tuple) else (kind, ...) for field, kind in fields.items()}
-    return create_model(name, __doc__=doc or None, **given)
-
-
-def _many(of: Any) -> Any:
-    return list[of]
-
-
 _DICT = dict[str, Any]
-_CANDIDATE = _shape("CandidateView", pseudonym=str, probability=float, record=dict[str, str])
-_WAITING = _shape("WaitingView", id=str, domain=str, created=float, record=dict[str, str], candidates=_many(_CANDIDATE))
-_ISSUER = _shape("IssuerView", "A public key; everybody must see the same ``key``.", name=str, domain=str, key=str, n=str, e=str)
-_REQUEST = _shape(
+_CANDIDATE = shape("CandidateView", pseudonym=str, probability=float, record=dict[str, str])
+_WAITING = shape("WaitingView", id=str, domain=str, created=float, record=dict[str, str], candidates=many(_CANDIDATE))
+_ISSUER = shape("IssuerView", "A public key; everybody must see the same ``key``.", name=str, domain=str, key=str, n=str, e=str)
+_REQUEST = shape(
     "RequestView", "A request as requester and approver see it.",
     id=str, domain=str, purpose=str, case=str, records=int, created=float, expires=float, status=str, recipient=str, digest=str,
     pseudonyms=list[str],
 )  # fmt: skip
-_REVEAL = _shape(
+_REVEAL = shape(
     "RevealView", "One identity revealed once, under audit pseudonyms.",
     subject=str, n=int, time=str, actor=str, request=str, domain=str, purpose=str, case=str,
 )  # fmt: skip
-_CHANGE = _shape(
+_CHANGE = shape(
     "ChangeView", "A change as the two people see it; ``code`` only in the answer to the one whose half it is.",
     id=str, action=str, what=_DICT, proposer=str, created=float, expires=float, status=str, second=str, code=(str, ""),
 )  # fmt: skip
-_DOMAIN = _shape("DomainView", name=str, id=str, kind=str, scope=str, key_id=str, shredded=str, settings=_DICT)
+_DOMAIN = shape("DomainView", name=str, id=str, kind=str, scope=str, key_id=str, shredded=str, settings=_DICT)
 
 ANSWERS: dict[str, Any] = {
     "Object": _DICT,
@@ -86,32 +78,32 @@ ANSWERS: dict[str, Any] = {
         made.__name__: made
         for made in (
             _ISSUER, _REQUEST, _CHANGE, _DOMAIN,
-            _shape(
+            shape(
                 "Retired", "How many events left the database, and how many of them stay readable in it.",
                 upto=Annotated[int, Field(ge=1, le=2**53)], head=Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")],
                 events=int, kept=int,
             ),
-            _shape("Factor", "A second factor as an authenticator app reads it; told once.", uri=str),
-            _shape("Pseudonyms", pseudonyms=list[str | None]),
-            _shape("Honeytoken", identity=str, pseudonym=str),
-            _shape("Requests", requests=_many(_REQUEST)),
-            _shape(
+            shape("Factor", "A second factor as an authenticator app reads it; told once.", uri=str),
+            shape("Pseudonyms", pseudonyms=list[str | None]),
+            shape("Honeytoken", identity=str, pseudonym=str),
+            shape("Requests", requests=many(_REQUEST)),
+            shape(
                 "Revealed", "The identities of a request, or, where it names a recipient's key, only what is sealed to it.",
                 request=str, identities=dict[str, str | None], sealed=(str, ""),
             ),
-            _shape("Reveals", reveals=_many(_REVEAL)),
-            _shape("KeyInUse", key_id=str),
-            _shape("Changes", changes=_many(_CHANGE)),
-            _shape("Domains", domains=_many(_DOMAIN)),
-            _shape("Events", events=list[_DICT]),
-            _shape(
+            shape("Reveals", reveals=many(_REVEAL)),
+            shape("KeyInUse", key_id=str),
+            shape("Changes", changes=many(_CHANGE)),
+            shape("Domains", domains=many(_DOMAIN)),
+            shape("Events", events=list[_DICT]),
+            shape(
                 "Recognized", pseudonyms=list[str | None], outcomes=list[str], waiting=list[str],
                 changes=dict[str, dict[str, int]],
             ),
-            _shape("WaitingRecords", waiting=_many(_WAITING)),
-            _shape("Decided", pseudonym=str),
-            _shape("Issuers", issuers=_many(_ISSUER)),
-            _shape("Signed", answer=str),
+            shape("WaitingRecords", waiting=many(_WAITING)),
+            shape("Decided", pseudonym=str),
+            shape("Issuers", issuers=many(_ISSUER)),
+            shape("Signed", answer=str),
         )
     },
 }  # fmt: skip

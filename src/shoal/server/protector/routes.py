@@ -26,7 +26,7 @@ from shoal.protector import care
 from shoal.protector.action_table import ACTIONS, DAY, REQUIRED, Action, Kind, Parameter
 from shoal.protector.log.audit import recent
 from shoal.protector.remote import REPLIES
-from shoal.server.common import refusals, status_of
+from shoal.server.common import many, refusals, shape, status_of
 from shoal.server.protector import models
 
 if TYPE_CHECKING:
@@ -185,47 +185,18 @@ class Parameters(models.Body):
     parameter: Annotated[list[FhirParameter], Field(min_length=1, max_length=MOST + 10)]
 
 
-class Identifier(BaseModel):
-    system: str = SYSTEM
-    value: str
-
-
-class Part(BaseModel):
-    name: str
-    valueIdentifier: Identifier | None = None
-    valueCode: str | None = None
-
-
-class Answer(BaseModel):
-    name: str
-    part: list[Part]
-
-
-class Answers(BaseModel):
-    """A FHIR Parameters resource as it is answered."""
-
-    resourceType: Literal["Parameters"] = "Parameters"
-    parameter: list[Answer]
-
-
-class Details(BaseModel):
-    text: str
-
-
-class Issue(BaseModel):
-    severity: str
-    code: str
-    details: Details
-
-
-class OperationOutcome(BaseModel):
-    resourceType: Literal["OperationOutcome"] = "OperationOutcome"
-    issue: list[Issue]
-
-
+_IDENTIFIER = shape("Identifier", system=(str, SYSTEM), value=str)
+_PART = shape("Part", name=str, valueIdentifier=(_IDENTIFIER | None, None), valueCode=(str | None, None))
+_ANSWER = shape("Answer", name=str, part=many(_PART))
+_ANSWERS = shape(
+    "Answers", "A FHIR Parameters resource as it is answered.",
+    resourceType=(Literal["Parameters"], "Parameters"), parameter=many(_ANSWER),
+)  # fmt: skip
+_ISSUE = shape("Issue", severity=str, code=str, details=shape("Details", text=str))
+_OUTCOME = shape("OperationOutcome", resourceType=(Literal["OperationOutcome"], "OperationOutcome"), issue=many(_ISSUE))
 _CODES = {202: "informational", 403: "forbidden", 404: "not-found", 409: "conflict"}
 _OUTCOMES = refusals(
-    OperationOutcome,
+    _OUTCOME,
     {
         202: "Asked: the same call delivers after another person has approved.",
         400: "The call makes no sense.",
@@ -237,7 +208,7 @@ _OUTCOMES = refusals(
 
 
 def add_fhir_routes(router: APIRouter) -> None:
-    options: dict[str, Any] = {"responses": _OUTCOMES, "response_model": Answers, "response_model_exclude_none": True}
+    options: dict[str, Any] = {"responses": _OUTCOMES, "response_model": _ANSWERS, "response_model_exclude_none": True}
 
     def operation(path: str, name: str, summary: str, work: Callable[[Any, Parameters], Any]) -> None:
         @router.post(f"/fhir/${path}", name=name, summary=summary, **options)
@@ -325,29 +296,29 @@ async def _answered(work: Callable[..., Any], *given: Any) -> Any:
 
 def _outcome(status: int, text: str, headers: dict[str, str] | None = None) -> JSONResponse:
     severity = "information" if status == 202 else "error"
-    issue = Issue(severity=severity, code=_CODES.get(status, "invalid"), details=Details(text=text))
-    return JSONResponse(OperationOutcome(issue=[issue]).model_dump(), status_code=status, headers=headers)
+    issue = {"severity": severity, "code": _CODES.get(status, "invalid"), "details": {"text": text}}
+    return JSONResponse({"resourceType": "OperationOutcome", "issue": [issue]}, status_code=status, headers=headers)
 
 
 def _read(body: Parameters, several: str, *single: str) -> tuple[list[str], dict[str, str]]:
     """The values of the parameter that may be repeated, and of those that stand once."""
-    many = [p.valueString for p in body.parameter if p.name == several]
+    repeated = [p.valueString for p in body.parameter if p.name == several]
     rest = [p for p in body.parameter if p.name != several]
-    if not 1 <= len(many) <= MOST:
+    if not 1 <= len(repeated) <= MOST:
         raise UsageError(f"the parameter '{several}' stands 1 to {MOST:,} times.")
     named = {p.name: p.valueString for p in rest}
     if len(named) < len(rest) or set(named) - {"target", *single} or "target" not in named:
         raise UsageError("a parameter is missing, unknown or doubled.", hint=f"Known: target, {several}, {', '.join(single)}.")
-    return many, named
+    return repeated, named
 
 
-def _pseudonymize(call: Callable[..., list[str | None]], body: Parameters) -> Answers:
+def _pseudonymize(call: Callable[..., list[str | None]], body: Parameters) -> dict[str, Any]:
     originals, named = _read(body, "original", "purpose")
     pseudonyms = call(named["target"], originals, purpose=named.get("purpose", ""))
-    return Answers(parameter=[_row(named["target"], o, p, "pseudonym") for o, p in zip(originals, pseudonyms, strict=True)])
+    return {"parameter": [_row(named["target"], o, p, "pseudonym") for o, p in zip(originals, pseudonyms, strict=True)]}
 
 
-def _reveal(session: Any, body: Parameters) -> Answers | JSONResponse:
+def _reveal(session: Any, body: Parameters) -> dict[str, Any] | JSONResponse:
     pseudonyms, named = _read(body, "pseudonym", "purpose", "case")
     if "purpose" not in named or "case" not in named:
         raise UsageError("to de-pseudonymise takes a purpose and a case.", hint="Add the parameters purpose and case.")
@@ -365,7 +336,7 @@ def _reveal(session: Any, body: Parameters) -> Answers | JSONResponse:
                 raise
             session.withdraw(approved.id)  # it can never be delivered: ask again
             continue
-        return Answers(parameter=[_row(named["target"], identity, p, "original") for p, identity in identities.items()])
+        return {"parameter": [_row(named["target"], identity, p, "original") for p, identity in identities.items()]}
     waiting = next((r for r in own if r.status == "pending"), None)
     if waiting is None:
         waiting = session.request(named["target"], pseudonyms, purpose=named["purpose"], case=named["case"])
@@ -373,10 +344,10 @@ def _reveal(session: Any, body: Parameters) -> Answers | JSONResponse:
     return _outcome(202, note, {"Content-Location": f"Task/{waiting.id}"})
 
 
-def _row(target: str, original: str | None, pseudonym: str | None, wanted: str) -> Answer:
+def _row(target: str, original: str | None, pseudonym: str | None, wanted: str) -> dict[str, Any]:
     """Identity and pseudonym of one person, or that there is none."""
     values = {"target": target, "original": original, "pseudonym": pseudonym}
-    parts = [Part(name=name, valueIdentifier=Identifier(value=v)) for name, v in values.items() if v is not None]
+    parts: list[dict[str, Any]] = [{"name": n, "valueIdentifier": {"value": v}} for n, v in values.items() if v is not None]
     if (original if wanted == "original" else pseudonym) is None:
-        parts.append(Part(name="error", valueCode="not-found"))
-    return Answer(name=wanted, part=parts)
+        parts.append({"name": "error", "valueCode": "not-found"})
+    return {"name": wanted, "part": parts}
