@@ -25,16 +25,9 @@ from shoal.disk import atomic as folder
 from shoal.errors import UsageError
 
 __all__ = [
-    "alpha_k_anonymity",
-    "basic_beta_likeness",
-    "delta_disclosure",
-    "enhanced_beta_likeness",
-    "entropy_l_diversity",
-    "k_anonymity",
-    "l_diversity",
-    "recursive_c_l_diversity",
-    "t_closeness",
-]
+    "alpha_k_anonymity", "basic_beta_likeness", "delta_disclosure", "enhanced_beta_likeness", "entropy_l_diversity",
+    "k_anonymity", "l_diversity", "recursive_c_l_diversity", "t_closeness",
+]  # fmt: skip
 
 Names = Iterable[str]
 Levels = Mapping[str, Mapping[int, Sequence[Any]]]

@@ -28,16 +28,9 @@ from shoal.errors import UsageError
 from shoal.measures.classes.diversity import least_c, whole_diversity
 
 __all__ = [
-    "alpha_k_anonymity",
-    "basic_beta_likeness",
-    "delta_disclosure",
-    "enhanced_beta_likeness",
-    "entropy_l_diversity",
-    "k_anonymity",
-    "l_diversity",
-    "recursive_c_l_diversity",
-    "t_closeness",
-]
+    "alpha_k_anonymity", "basic_beta_likeness", "delta_disclosure", "enhanced_beta_likeness", "entropy_l_diversity",
+    "k_anonymity", "l_diversity", "recursive_c_l_diversity", "t_closeness",
+]  # fmt: skip
 
 Names = Iterable[str]
 

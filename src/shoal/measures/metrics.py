@@ -144,15 +144,9 @@ def _load() -> None:
 
 
 MODULES = (
-    "classes.anonymity",
-    "classes.diversity",
-    "classes.closeness",
-    "classes.risk",
-    "classes.entropy_risk",
-    "subsets.column_sets",
-    "utility.class_losses",
-    "observer.entropy",
-)
+    "classes.anonymity", "classes.diversity", "classes.closeness", "classes.risk", "classes.entropy_risk",
+    "subsets.column_sets", "utility.class_losses", "observer.entropy",
+)  # fmt: skip
 """Modules whose public functions are metrics or are named in their ``HELPERS``."""
 
 

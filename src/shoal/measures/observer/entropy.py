@@ -19,17 +19,9 @@ from shoal.measures.metrics import metric
 from shoal.model.counts.classes import FloatArray
 
 HELPERS = (
-    "distribution",
-    "doubt",
-    "renyi_entropy",
-    "quantile_entropy",
-    "surprisal_quantile",
-    "reiter_rubin",
-    "is_alpha_anonymous",
-    "is_strongly_anonymous",
-    "is_minimally_anonymous",
-    "is_totally_anonymous",
-)
+    "distribution", "doubt", "renyi_entropy", "quantile_entropy", "surprisal_quantile", "reiter_rubin", "is_alpha_anonymous",
+    "is_strongly_anonymous", "is_minimally_anonymous", "is_totally_anonymous",
+)  # fmt: skip
 TOLERANCE = 1e-9
 
 

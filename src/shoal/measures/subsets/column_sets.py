@@ -227,15 +227,9 @@ def _count_alone(
 
 
 HELPERS = (
-    "all_subsets",
-    "coarser_classes",
-    "column_sets",
-    "known_columns",
-    "subset_count",
-    "worst_subsets",
-    "column_contributions",
+    "all_subsets", "coarser_classes", "column_sets", "known_columns", "subset_count", "worst_subsets", "column_contributions",
     "uniqueness_matrix",
-)
+)  # fmt: skip
 EXPANDED = 2
 """Members per class up to which members are counted one by one."""
 LARGEST_NUMBER = 100_000

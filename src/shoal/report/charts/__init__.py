@@ -10,23 +10,6 @@ from shoal.report.charts.drawing import Chart, save, svg
 from shoal.report.charts.sizes import Revealed, class_sizes, fish, known_records, set_sizes
 
 __all__ = [
-    "Chart",
-    "Line",
-    "Revealed",
-    "bars",
-    "before_after",
-    "boxes",
-    "class_sizes",
-    "curve",
-    "dial",
-    "fish",
-    "frontier",
-    "heat_map",
-    "known_records",
-    "rising",
-    "save",
-    "set_sizes",
-    "staircase",
-    "svg",
-    "timeline",
-]
+    "Chart", "Line", "Revealed", "bars", "before_after", "boxes", "class_sizes", "curve", "dial", "fish", "frontier",
+    "heat_map", "known_records", "rising", "save", "set_sizes", "staircase", "svg", "timeline",
+]  # fmt: skip
