@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from protector_support import House, parameter_mark, raw_database
 from shoal.errors import AccessError, TamperError, UsageError
@@ -296,3 +298,204 @@ def test_broken_log_event_is_named(busy: House) -> None:
     database.close()
     with pytest.raises(TamperError, match="log event"):
         care.read_log(busy.auditor)
+
+
+# --- parts of the check, one by one -------------------------------------------------------------------------------------------
+
+
+def made_tx(**state: Any) -> Any:
+    """A transaction of the vault "v" whose log has five events."""
+    of_log = {"retired_seq": 2, "audit_seq": 5, "audit_head": "aa", "checkpoint_seq": 0, "checkpoints": 0}
+    return SimpleNamespace(store=SimpleNamespace(vault_id="v", bound=b"bound"), state=SimpleNamespace(**of_log | state))
+
+
+@pytest.fixture
+def bodies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is signed is read as it is written."""
+    monkeypatch.setattr(audit, "opened_body", lambda store, seq, body: body)
+    monkeypatch.setattr(audit, "read_signed", lambda body, signature, keys: body)
+    monkeypatch.setattr(audit, "read_kept", lambda given, keys: given)
+    monkeypatch.setattr(audit, "blob", lambda value: value)
+
+
+HASHES = {2: b"\x02", 3: b"\x03", 4: b"\x04", 5: b"\x05"}
+SIGNED = {"seq": 4, "vault": "v", "head": "04", "root": "r4"}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({}, ""),
+        ({"seq": 3}, "has no valid signature"),
+        ({"vault": "another"}, "has no valid signature"),
+        ({"head": "05"}, "is not the one that was signed"),
+        ({"root": "other"}, "is not the one that was signed"),
+    ],
+)
+def test_a_stored_checkpoint_is_of_its_place_and_vault_and_signs_head_and_tree(
+    bodies: None, change: dict[str, Any], problem: str
+) -> None:
+    row = SimpleNamespace(seq=4, body={**SIGNED, **change}, signature=b"")
+    tx, problems = made_tx(checkpoint_seq=4, checkpoints=1), list[str]()
+    tx.connection = SimpleNamespace(execute=lambda _: SimpleNamespace(all=lambda: [row]))
+    assert audit._check_checkpoints(tx, {}, dict(HASHES), {4: "r4"}, problems) == 1
+    assert (len(problems), problem in "".join(problems)) == (bool(problem), True)
+
+
+def test_a_checkpoint_where_the_log_begins_is_compared_and_one_before_it_is_taken(bodies: None) -> None:
+    rows = [SimpleNamespace(seq=n, body={**SIGNED, "seq": n, "head": "99", "root": "r"}, signature=b"") for n in (1, 2)]
+    tx, problems, hashes = made_tx(checkpoint_seq=2, checkpoints=2), list[str](), dict(HASHES)
+    tx.connection = SimpleNamespace(execute=lambda _: SimpleNamespace(all=lambda: rows))
+    audit._check_checkpoints(tx, {}, hashes, {}, problems)
+    assert problems == ["the log at event 2 is not the one that was signed."]
+    assert hashes[1] == b"\x99"
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({}, ""),
+        ({"vault": "another"}, "does not carry this vault's signature"),
+        ({"seq": 6}, "it ends at event 5, but 6 was signed before"),
+        ({"seq": 5}, "differs from the checkpoint kept outside"),
+        ({"head": "05"}, "differs from the checkpoint kept outside"),
+        ({"root": "other"}, "differs from the checkpoint kept outside"),
+    ],
+)
+def test_a_checkpoint_kept_outside_is_compared_part_by_part(bodies: None, change: dict[str, Any], problem: str) -> None:
+    problems: list[str] = []
+    audit._check_outside(made_tx(), {}, {**SIGNED, **change}, HASHES, problems, {4: "r4", 5: "r4"})
+    assert (len(problems), problem in "".join(problems)) == (bool(problem), True)
+
+
+def test_the_newest_checkpoints_of_the_witnesses_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+    monkeypatch.setattr(audit, "_WITNESSED", 2)
+    monkeypatch.setattr(audit, "contradictions", lambda tx, given: compared.extend(b["seq"] for b in given) or ())
+    audit.check_witnesses(made_tx(), [{"seq": n} for n in (7, 3, 9)] + [{"seq": "x"}, {}])
+    assert compared == [7, 9]
+
+
+def test_a_checkpoint_of_an_event_that_left_the_database_contradicts_nothing(
+    bodies: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "signing_keys", lambda tx: [])
+    tx = made_tx()
+    tx.first = lambda query, seq: None
+    assert [body["seq"] for body, _ in audit.contradictions(tx, [{**SIGNED, "seq": n} for n in (1, 2, 3)])] == [3]
+
+
+@pytest.mark.parametrize(("acknowledged", "problems"), [(0, 1), (1, 1), (2, 0), (3, 0)])
+def test_states_that_were_accepted_beyond_those_acknowledged_are_a_problem(
+    monkeypatch: pytest.MonkeyPatch, acknowledged: int, problems: int
+) -> None:
+    done = {"action": "anchor", "outcome": "done", "time": "2026-01-02T03:04:05", "events": 7}
+    log = [done, {**done, "outcome": "refused"}, {**done, "events_before": 10}]
+    assert len(whole_check(monkeypatch, log, acknowledged).problems) == problems
+    if problems:
+        (said,) = whole_check(monkeypatch, log, acknowledged).problems
+        assert said.startswith(f"2 times a state was accepted in place of the one this machine knew, {acknowledged} are")
+        assert said.endswith("the last on 2026-01-02 at event 7, with 3 events lost.")
+
+
+def whole_check(
+    monkeypatch: pytest.MonkeyPatch, log: list[dict[str, Any]], acknowledged: int = 0, kept: Any = ()
+) -> audit.Verdict:
+    """The check of a log that is in order but for the events that were ``kept``."""
+    monkeypatch.setattr(audit, "_check_chain", lambda tx, problems: {5: b"\xaa"})
+    monkeypatch.setattr(audit, "_roots", lambda *_: {5: "ee"})
+    monkeypatch.setattr(audit, "log_tree", lambda _: SimpleNamespace(root=b"\xee"))
+    monkeypatch.setattr(audit, "_check_checkpoints", lambda *_: 3)
+    monkeypatch.setattr(audit, "signing_keys", lambda _: [])
+    monkeypatch.setattr(audit, "is_trial", lambda _: False)
+    monkeypatch.setattr(audit, "events", lambda tx, actions: iter(log))
+    monkeypatch.setattr(audit.checkpoints, "read", kept if callable(kept) else lambda _: iter(kept))
+    tx = made_tx()
+    tx.first, tx.all_of = (lambda *_: (0,)), (lambda *_: [])
+    return audit.verify(tx, acknowledged=acknowledged)
+
+
+def test_kept_events_that_were_altered_are_a_problem_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    def altered(_: Any) -> Any:
+        raise TamperError("the kept events were altered.")
+
+    assert whole_check(monkeypatch, [], kept=altered).problems == ("the kept events were altered.",)
+    assert whole_check(monkeypatch, []).ok
+
+
+def test_a_long_log_is_read_in_parts_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.protector.store.schema import audit as stored
+
+    monkeypatch.setattr(audit, "_CHUNK", 2)
+    with sa.create_engine("sqlite://").connect() as connection:
+        stored.create(connection)
+        for seq in range(1, 6):
+            connection.execute(stored.insert().values(seq=seq, sealed=b"s", hash=b"h"))
+        for first, expected in ((1, [1, 2, 3, 4, 5]), (2, [2, 3, 4, 5]), (6, [])):
+            found = [seq for seq, _, _ in audit._stored_events(SimpleNamespace(connection=connection), first)]  # type: ignore[arg-type]
+            assert found == expected
+
+
+def test_an_event_is_sealed_for_its_place_and_its_vault() -> None:
+    here, there = SimpleNamespace(bound=b"a"), SimpleNamespace(bound=b"b")
+    assert len({audit._place(store, seq) for store in (here, there) for seq in (1, 2)}) == 4  # type: ignore[arg-type]
+
+
+def test_the_newest_events_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    begins: list[int] = []
+    monkeypatch.setattr(audit, "events", lambda tx, first: begins.append(first) or [])
+    store = SimpleNamespace(read=lambda: contextlib.nullcontext(made_tx()))
+    for last, first in ((5, 1), (4, 2), (1, 5), (1000, 1)):
+        audit.recent(store, last)  # type: ignore[arg-type]
+        assert begins.pop() == first
+
+
+class Written:
+    """A recorder of which every event is kept, at a time that can be set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.now = 1000.0
+        tx = SimpleNamespace(now=lambda clock: clock())
+        store = SimpleNamespace(write=lambda: contextlib.nullcontext(tx))
+        monkeypatch.setattr(audit, "append", lambda tx, time, events: self.events.extend(events))
+        monkeypatch.setattr(audit, "actor_pseudonym", lambda store, actor: f"A-{len(actor)}")
+        self.recorder = audit.Recorder(store, lambda: self.now)  # type: ignore[arg-type]
+
+
+def test_a_name_is_never_written_and_what_is_empty_neither(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Written(monkeypatch)
+    written.recorder.record(None, 0.0, "anna", "find", domain="d", reason="", ticket=None, n=0)  # type: ignore[arg-type]
+    written.recorder.record(None, 0.0, "", "login")  # type: ignore[arg-type]
+    assert written.events == [
+        {"actor": "A-4", "action": "find", "outcome": "done", "domain": "d", "n": 0},
+        {"actor": "A-unknown", "action": "login", "outcome": "done"},
+    ]
+
+
+@pytest.mark.parametrize(("reason", "outcomes"), [("role", ["refused"]), ("honeytoken", ["refused", "alarm"])])
+def test_some_refusals_are_alarms_and_all_are_raised_again(
+    monkeypatch: pytest.MonkeyPatch, reason: str, outcomes: list[str]
+) -> None:
+    written = Written(monkeypatch)
+    refusal = AccessError("no")
+    refusal.reason = reason  # type: ignore[attr-defined]
+    with pytest.raises(AccessError), written.recorder.refusals("anna", "reveal"):
+        raise refusal
+    assert [(e["outcome"], e["reason"]) for e in written.events] == [(outcome, reason) for outcome in outcomes]
+
+
+def test_ten_wrong_tokens_a_minute_are_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Written(monkeypatch)
+    for _ in range(12):
+        written.recorder.failed_login()
+    assert len(written.events) == 10
+    written.now += 59.5
+    written.recorder.failed_login()
+    assert len(written.events) == 10, "those of the last minute count"
+    written.now = 1060.0
+    written.recorder.failed_login()
+    assert len(written.events) == 11, "a minute later the first twelve are forgotten, one came since"
+    written.now = 1000.0
+    written.recorder.failed_login()
+    assert len(written.events) == 12, "a clock that was set back forgets what seems to come later"
