@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shoal
 from shoal.errors import UsageError
 from shoal.measures.subsets.column_sets import column_sets
 from shoal.model.counts.classes import ClassCounts
@@ -60,6 +61,13 @@ def test_limits_are_refused_and_kept() -> None:
     assert [s.columns for s in column_sets(c, up_to=2, alpha=1.0, k=2).safe] == [("a",)], "two groups of two"
     twice = ClassCounts((2, 2), columns=("a", "b"), codes=([0, 1], [0, 0]))
     assert [s.columns for s in column_sets(twice, up_to=2, alpha=1.0, k=2).safe] == [("a", "b")], "the largest only"
+
+
+def test_people_in_several_classes_cannot_be_added_up() -> None:
+    table = shoal.open({"id": [1, 1, 2], "a": [0, 1, 1]})
+    with pytest.raises(UsageError, match="people are in several classes"):
+        column_sets(table.count(("a",), unit="id"), up_to=1)
+    assert column_sets(table.count(("a",)), up_to=1).members == 3
 
 
 def test_so_many_columns_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

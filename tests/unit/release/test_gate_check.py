@@ -12,6 +12,7 @@ import pytest
 
 import shoal
 from shoal.errors import HierarchyError, PolicyError, RoleError, ShoalError
+from shoal.model.requirement import requirements_of
 from shoal.release.gate.count_facts import facts_of_counts
 
 BANDS = ["20-39"] * 5 + ["40-59"] * 5
@@ -220,3 +221,10 @@ def test_how_many_people_have_one_of_several_spellings_is_not_known() -> None:
     people, plain = facts(SPELLED, unit=True), facts(ONE_WORD, unit=True)
     assert (people.distinct, people.entropy, people.alpha, people.recursive) == (2, 1.0, 1.0, {2: None, 3: None})
     assert (plain.alpha, plain.recursive[2]) == (0.6, 1.5)
+
+
+def test_only_columns_that_a_requirement_limits_are_judged() -> None:
+    data = pa.table({"age": AGES, "ill": ONE_WORD, "pay": list(range(15))})
+    counts = shoal.open(data).count(("age",), sensitive=("ill", "pay"))
+    asked = requirements_of(["distinct[pay]>=2", "k>=2"])
+    assert [list(facts_of_counts(counts, asked=x).sensitive) for x in (asked, (), None)] == [["pay"], [], ["ill", "pay"]]
