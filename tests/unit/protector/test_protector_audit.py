@@ -496,6 +496,7 @@ def test_ten_wrong_tokens_a_minute_are_logged(monkeypatch: pytest.MonkeyPatch) -
     written.now = 1060.0
     written.recorder.failed_login()
     assert len(written.events) == 11, "a minute later the first twelve are forgotten, one came since"
-    written.now = 1000.0
-    written.recorder.failed_login()
-    assert len(written.events) == 12, "a clock that was set back forgets what seems to come later"
+    for written.now in (2000.0, 1000.0):
+        for _ in range(12):
+            written.recorder.failed_login()
+    assert len(written.events) == 31, "a clock that was set back forgets what seems to come later"

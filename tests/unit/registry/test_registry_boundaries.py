@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from registry_support import AGES, five_years, make
 from shoal.errors import DataError, RequirementError, UsageError
+from shoal.kernels.signatures import signer
 from shoal.model.estimate import Estimate
 from shoal.registry.answer import analyse
 from shoal.registry.answer.answer import ENOUGH, Answer
@@ -20,7 +22,7 @@ from shoal.registry.keep.submissions import check_time
 from shoal.registry.publish import differencing
 from shoal.registry.publish.differencing import refuse
 from shoal.registry.publish.noise import check_epsilon
-from shoal.registry.publish.proposals import Entry, Ledger, _newest, _stands, propose
+from shoal.registry.publish.proposals import Entry, Ledger, Proposal, _newest, _spent, _stands, make_key, propose, publish
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record, plausible
 from shoal.registry.records.summary import (
@@ -456,3 +458,78 @@ class TestPredictions:
 def test_all_statistics_are_there(record):
     assert set(record.summary.statistics) == set(STATISTICS)
     assert propose(AGES, ["age/years"], record.population, holder="h", date="2025-01-15", ledger=Ledger()).people == sum(AGES)
+
+
+def kept(version: int, population: str = "NL/Utrecht@2021", codes: tuple[str, ...] = ("age/years",), **summary) -> Entry:
+    """An entry of a ledger of which only the name and the version count."""
+    of = SimpleNamespace(
+        version=version, population=Population.parse(population), codes=codes, summary=SimpleNamespace(**summary)
+    )
+    return Entry(of, 5000)
+
+
+class TestLedger:
+    def test_the_newest_version_counts_in_whatever_order_they_came(self):
+        one, two = kept(1), kept(2)
+        for entries in ((one, two), (two, one)):
+            book = Ledger(entries)
+            assert book.latest(("age/years",), one.record.population) is two
+            assert len(book.entries) == 2
+        assert Ledger([one]).latest(("age/years",), Population.parse("NL/Leiden@2021")) is None
+
+    def test_others_are_all_of_the_same_question_but_this_topic(self):
+        here, there = kept(1), kept(1, "NL/Leiden@2021")
+        born, sex = kept(1, codes=("birth/year",)), kept(1, codes=("sex",))
+        book = Ledger([here, there, born, sex])
+        assert [id(e) for e in book.others(("age/years",), here.record.population)] == [id(there), id(born)]
+        assert [id(e) for e in book.others(("birth/year",), here.record.population)] == [id(here), id(there)]
+        assert list(book.others(("sex",), sex.record.population)) == []
+
+    @pytest.mark.parametrize(("mode", "refused"), [(0o600, False), (0o640, True), (0o604, True), (0o620, True)])
+    def test_only_its_owner_reads_it(self, tmp_path, mode, refused):
+        path = tmp_path / "ledger.json"
+        Ledger().save(path)
+        path.chmod(mode)
+        if refused:
+            with pytest.raises(UsageError, match="can be read by others"):
+                Ledger.load(path)
+        else:
+            assert Ledger.load(path).entries == []
+
+    def test_a_key_is_never_written_over_and_its_owner_s_alone(self, tmp_path):
+        path = tmp_path / "key"
+        make_key(path)
+        before = path.read_bytes()
+        assert path.stat().st_mode & 0o777 == 0o600
+        with pytest.raises(FileExistsError):
+            make_key(path)
+        assert path.read_bytes() == before
+
+    def test_what_is_unchanged_is_not_signed_again(self, record):
+        book = Ledger()
+        assert publish(Proposal(record, 5000, True), None, book) is record
+        assert book.entries == []
+
+    def test_noise_adds_up_over_records_that_may_be_about_the_same_people(self):
+        book = Ledger([kept(1, noise=0.5), kept(1, "NL@2021", noise=None), kept(1, "FR/Paris@2021", noise=0.7)])
+        (_, sum_) = _spent(book, Population.parse("NL/Utrecht@2021"), 1.0)
+        assert "With 2 earlier records" in sum_
+        assert "ε adds up to 1.5; 1 of them was rounded only" in sum_
+        assert len(_spent(book, Population.parse("DE/Bonn@2021"), 1.0)) == 1
+
+
+class TestNoiseAndRounding:
+    @staticmethod
+    def noisy(place: str) -> Ledger:
+        book = Ledger()
+        words = {"holder": "H", "date": "2025-01-01", "ledger": book, "noise": 1.0, "cells": 95}
+        publish(propose(AGES, ["birth/year"], Population.parse(place), **words), signer(), book)
+        return book
+
+    def test_a_rounded_record_would_undo_the_noise_of_another_coding_of_the_same_people(self):
+        words = {"holder": "H", "date": "2025-03-01"}
+        utrecht = Population.parse("NL/Utrecht@2021")
+        more = [AGES[0] + 3000, *AGES[1:]]
+        with pytest.raises(RequirementError, match="was drawn with noise; a rounded one would undo it"):
+            propose(more, ["age/years"], utrecht, ledger=self.noisy("NL/Utrecht@2021"), **words)
+        assert propose(more, ["age/years"], utrecht, ledger=self.noisy("FR/Paris@2021"), **words).record.version == 1

@@ -32,6 +32,8 @@ def test_a_matrix_has_a_row_of_chances_for_each_category() -> None:
     for categories, matrix in ((("a",), ()), ((), ()), (("a", "b"), ((1.0,), (1.0,))), (("a", "b"), ((2.0, -1.0), (0.0, 1.0)))):
         with pytest.raises(PolicyError):
             Pram("c", categories, matrix)
+    with pytest.raises(PolicyError):
+        Pram("c", (), np.zeros((0, 0)))  # type: ignore[arg-type]
     with pytest.raises(PolicyError, match="add up to 1"):
         Pram("c", ("a", "b"), ((0.9, 0.2), (0.1, 0.8)))  # the columns do
 
@@ -87,6 +89,7 @@ def test_limits_of_a_matrix_that_is_made(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(DataError, match="1 categories to exchange"):
         pram("c", ["a", "b"], [5, 4], min_count=5)
     monkeypatch.setattr(module, "MOST_CATEGORIES", 2)
+    assert pram("c", ["a", "b"], [5, 6]).categories == ("a", "b")
     with pytest.raises(DataError, match="3 categories"):
         pram("c", ["a", "b", "z"], [5, 6, 4])
 
