@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from shoal.attacks import belief
 from shoal.attacks.belief import beliefs, expectation
 from shoal.attacks.certified import Certified, short
 from shoal.attacks.composition import Cells, Shown, changes
@@ -117,6 +118,90 @@ def test_newcomers_and_leavers_are_not_taken_for_a_contradiction():
     for first, second, people in ((new, old, after), (old, new, before)):
         found = dense(people, 1, (first, second), 2)
         assert found[0, 0] == pytest.approx(found[0, 1])
+
+
+def release(classes, *cells):
+    """A release in which base class i is in ``classes[i]``; ``cells`` are (class, value, records)."""
+    return Shown(np.array(classes), {"s": Cells(*(np.array(part, dtype=np.int64) for part in zip(*cells, strict=True)))})
+
+
+def weights(sizes, *releases):
+    """The weight of each value, by group: those of the base classes first, then those who left."""
+    _, group, value, weight, _ = expectation(np.array(sizes), releases, "s")
+    return {(int(g), int(v)): float(w) for g, v, w in zip(group, value, weight, strict=True)}
+
+
+def test_who_left_a_class_is_a_group_of_its_own():
+    """Three records, two of them with value 0; two people are still here."""
+    found = weights([2], release([0], (0, 0, 2), (0, 1, 1)))
+    assert found == pytest.approx({(0, 0): 4 / 3, (0, 1): 2 / 3, (1, 0): 2 / 3, (1, 1): 1 / 3})
+
+
+def test_newcomers_have_the_shares_of_their_class():
+    """Six people have the labels of a class that held three records, two of them with value 0."""
+    assert weights([6], release([0], (0, 0, 2), (0, 1, 1))) == pytest.approx({(0, 0): 4.0, (0, 1): 2.0})
+
+
+def test_who_is_in_one_release_only_has_the_values_of_that_one():
+    new = release([0, 1], (0, 0, 1), (0, 1, 1), (1, 5, 3))
+    old = release([0, -1], (0, 0, 1), (0, 1, 1), (0, 2, 1))  # one with value 2 left
+    found = weights([2, 3], new, old)
+    assert found[1, 5] == pytest.approx(3.0)
+    assert found[0, 0] == pytest.approx(found[0, 1])
+    assert (0, 2) not in found, "the new release rules it out"
+    assert sum(found.values()) == pytest.approx(6.0)
+
+
+ENTROPY = Certified.of([EntropyDiversity("s", 2.5)])
+
+
+def test_people_are_counted_who_are_in_the_new_release_and_an_earlier_one():
+    """Base classes 0 to 3 are planted; all of class 4 have one value, in the new and a third release; class 5 left."""
+    people = [*planted(), *[(4, 0)] * 20, *[(5, 1)] * 20]
+    new = shown(people, [0, 0, 1, 1, 2, -1])
+    old, third = shown(people, [0, 1, 0, 1, -1, 2]), shown(people, [-1, -1, -1, -1, 0, 1])
+    records, persons = sizes_of(people, 6), np.array([2, 3, 5, 7, 11, 13])
+    found = beliefs(persons, records, new, [old, third], "s", ENTROPY)
+    assert found.sentence.startswith("For 17 of 28 people the releases together")
+    assert found.verdict == "broken"
+
+
+def test_what_an_earlier_release_shows_alone_is_not_the_fault_of_both():
+    people = planted()
+    coarse, fine, sizes = shown(people, [0, 0, 0, 0]), shown(people, [0, 1, 2, 3]), sizes_of(people, 4)
+    for first, second in ((coarse, fine), (fine, coarse)):
+        assert beliefs(sizes, sizes, first, [second], "s", ENTROPY).verdict == "holds"
+
+
+def test_leavers_are_not_judged():
+    old, new = shown([(0, v) for v in (0, 1, 2, 3) * 5], [0]), shown([(0, v) for v in (0, 1, 2, 3) * 4], [0])
+    assert beliefs(np.array([16]), np.array([16]), new, [old], "s", ENTROPY).verdict == "holds"
+
+
+def test_people_may_have_several_records(monkeypatch):
+    people, seen = planted(), []
+    rows, columns = shown(people, [0, 0, 1, 1]), shown(people, [0, 1, 0, 1])
+    monkeypatch.setattr(belief, "expectation", lambda sizes, *more: seen.append(sizes.tolist()) or expectation(sizes, *more))
+    found = beliefs(np.array([1, 1, 1, 2]), sizes_of(people, 4), rows, [columns], "s", ENTROPY)
+    assert seen == [[20] * 4]
+    assert found.sentence.startswith("For 5 of 5 people")
+
+
+@pytest.mark.parametrize(("most", "verdict"), [(16, "broken"), (15, "not run")])
+def test_too_many_cells_are_not_compared(most, verdict, monkeypatch):
+    """Two releases of two classes with four values: 16 cells, once for each release."""
+    people = planted()
+    rows, columns, sizes = shown(people, [0, 0, 1, 1]), shown(people, [0, 1, 0, 1]), sizes_of(people, 4)
+    monkeypatch.setattr(belief, "MOST_PAIRS", 2 * most)
+    assert beliefs(sizes, sizes, rows, [columns], "s", ENTROPY).verdict == verdict
+
+
+def test_too_many_base_classes_are_not_compared(monkeypatch):
+    one = shown([(b, v) for b in range(30) for v in (0, 1)], [0] * 30)
+    sizes = np.full(30, 2)
+    for most, verdict in ((60, "holds"), (59, "not run")):
+        monkeypatch.setattr(belief, "MOST_PAIRS", most)
+        assert beliefs(sizes, sizes, one, [one], "s", Certified.of([EntropyDiversity("s", 2.0)])).verdict == verdict
 
 
 def test_a_larger_change_must_be_as_diverse_and_close_as_certified():

@@ -309,8 +309,8 @@ def test_the_numbers_of_objections_are_looked_at(monkeypatch: pytest.MonkeyPatch
     ("names", "there", "problem"),
     [
         (["t.csv", "report.html"], [], ""), (["report.html"], [], "lists other files"),
-        (["t.csv", "report.html", "more.txt"], ["more.txt"], "lists other files"), (["t.csv", "report.html"], ["x"], "other files"),
-        (["t.csv", "report.html"], ["sub/x"], "other files"),
+        (["t.csv", "report.html", "more.txt"], ["more.txt"], "lists other files"),
+        (["t.csv", "report.html"], ["x"], "other files"), (["t.csv", "report.html"], ["sub/x"], "other files"),
     ],
 )  # fmt: skip
 def test_a_folder_has_the_files_of_a_release_and_no_others(

@@ -113,6 +113,6 @@ def _codes(part: Part, dependence: Dependence, told: dict[str, int] | None) -> C
     own, codes = np.arange(len(part.pairs.categories[at]) + 1), part.pairs.codes[at]
     if told is not None:
         texts = canonical_text(part.pairs.categories[at]).to_pylist()
-        own[:-1] = [told.get(t, len(own) + i) for i, t in enumerate(texts)]
+        own[:-1] = [len(own) + told[t] if t in told else i for i, t in enumerate(texts)]
     own[-1] = -1
     return own[codes].astype(np.int32)
