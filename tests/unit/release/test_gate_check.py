@@ -64,6 +64,13 @@ def test_the_columns_of_people_and_weights_need_no_role() -> None:
     assert failed(data, unit="who", weight="gizmo") == []
 
 
+def test_weights_are_a_column_that_somebody_may_know() -> None:
+    asked = {"sensitive": [], "weight": "gizmo", "k": None, "require": {"k": 5, "known_columns": 0.9, "linkage": 0.9}}
+    own, alike = (pa.table({"age": BANDS, "gizmo": weights}) for weights in ([i * 1.25 for i in range(10)], [1.25] * 10))
+    assert set(failed(own, **asked)) == {"linkage", "known_columns"}
+    assert failed(alike, **asked) == []
+
+
 def test_a_column_that_looks_like_a_quasi_identifier_is_undecided() -> None:
     assert failed(table(birth_year=[1980, 1990] * 5)) == ["undecided.birth_year"]
 

@@ -51,6 +51,17 @@ def test_a_column_that_quasi_identifiers_tell_stops_the_release(kind, role):
     assert "roles.quasi" in stopped.value.hint
 
 
+def test_sampling_weights_are_published_columns_too():
+    from_age = {"w": (100 + AGE * 1.5).tolist(), "ill": RNG.choice(["a", "b"], 400).tolist()}
+    with pytest.raises(VerificationError, match="'w' follows from 'age'"):
+        anonymized(from_age, weight="w", insensitive=["ill"])
+    own = {**from_age, "w": (100 + np.arange(400) * 7919 % 400 / 8).tolist()}
+    further = next(
+        a for a in anonymized(own, weight="w", insensitive=["ill"]).certificate.attacks if a.name == "further knowledge"
+    )
+    assert further.rate == 1
+
+
 def test_dates_and_the_days_between_them_stop_it(tmp_path):
     start = [dt.date(2020, 1, 1) + dt.timedelta(days=int(a) * 4) for a in AGE]
     end = [s + dt.timedelta(days=int(r)) for s, r in zip(start, REST, strict=True)]

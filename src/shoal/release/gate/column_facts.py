@@ -117,7 +117,7 @@ def linkage_as_it_is(table: Table, policy: Policy) -> Given:
     if not any(r.needs_original for r in policy.requirements):
         return {}
     learnt = [n for n in policy.sensitive if table.distinct(n) <= MOST_VALUES]
-    names = [n for n in (*policy.sensitive, *policy.insensitive) if n not in (*policy.identifying, *learnt)]
+    names = [n for n in policy.beside if n not in (*policy.identifying, *learnt)]
     sizes = table.class_sizes([*policy.quasi, *names]) if names else {}
     records = sum(size * n for size, n in sizes.items())
     return {("linkage",): sum(sizes.values()) / records if records else 0.0}
@@ -127,7 +127,7 @@ def known_as_it_is(table: Table, policy: Policy) -> Given:
     """If known columns are limited: the share of records that the worst set of the columns finds in the table as it is."""
     if not any(isinstance(r, KnownColumns) for r in policy.requirements):
         return {}
-    names = [*policy.quasi, *policy.sensitive, *policy.insensitive]
+    names = [*policy.quasi, *policy.beside]
     if table.n_rows() > MOST_HELD:
         hint = "Leave it out of this policy."
         raise UsageError(f"known_columns is counted in tables of up to {MOST_HELD:,} records.", hint=hint)

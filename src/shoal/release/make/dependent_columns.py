@@ -50,7 +50,7 @@ def dependent_columns(prepared: Prepared, decision: Decision, stage: Path) -> li
     import pyarrow as pa
 
     policy, k = prepared.policy, prepared.policy.smallest_class
-    kept = [n for n in (*policy.sensitive, *policy.insensitive) if all(isinstance(s, Keep) for s in decision.plan.for_column(n))]
+    kept = [n for n in policy.beside if all(isinstance(s, Keep) for s in decision.plan.for_column(n))]
     if not kept or not prepared.quasi or k < 2:
         return []
     if len(kept) * len(prepared.quasi) > MOST_COMPARED or decision.released.n_records > MOST_PAIRED:

@@ -118,7 +118,7 @@ def links_of(prepared: Prepared, decision: Decision, file: FileColumns, stage: P
     """What an attacker may know of the written file; the true values of changed columns are read from the original."""
     policy, records = prepared.policy, int(decision.released.n_records)
     steps, moved = decision.plan.for_column, _moved(decision)
-    names = [n for n in (*policy.sensitive, *policy.insensitive) if not any(isinstance(s, Drop) for s in steps(n))]
+    names = [n for n in policy.beside if not any(isinstance(s, Drop) for s in steps(n))]
     renamed = {n for n in names if any(s.kind in _HIDDEN for s in steps(n))}
     values = [n for n in names if n not in renamed]
     changed = frozenset(n for n in values if (n in moved or not _all(steps(n), Keep)) and not _by_list(prepared, n))

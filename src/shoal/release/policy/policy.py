@@ -288,6 +288,13 @@ class Policy:
             requirements=filled(self.requirements, self.preset, sensitive),
         )
 
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Columns that are published besides the quasi-identifiers: sensitive and insensitive ones, and sampling weights."""
+        named = (*self.sensitive, *self.insensitive)
+        elsewhere = {*named, *self.quasi, *self.direct, self.unit}
+        return named if self.weight is None or self.weight in elsewhere else (*named, self.weight)
+
     def who_decided(self, column: str) -> str:
         """Who decided the role of a column: ``found`` by a draft and kept, ``by hand``, or the ``rest`` of the policy."""
         role = self._roles.get(column, "")
