@@ -12,8 +12,8 @@ Differs  where people were counted (``unit``) and are in several classes, people
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from shoal.model.roles import MissingPolicy
 
 MOST_PATTERNS = 200
 """With more patterns of missing columns the wildcard rule, which compares every two, is computed only when asked for."""
+TOO_MANY = {"k": None, "unique": None, "note": "too many patterns of missing values: ask for it by name"}
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,13 @@ def crowds(counts: ClassCounts, policy: MissingPolicy = MissingPolicy.OWN, who: 
     if policy is MissingPolicy.OWN or not bool(counts.has_missing().any()):
         return _as_counted(counts, policy)
     if policy is MissingPolicy.DROP:
-        return _as_counted(drop_missing(counts, who), policy)
-    wild = wildcard_sizes(counts)
+        sizes_only = replace(counts, columns=(), codes=(), categories=(), sensitive={}, weights=None)
+        return _as_counted(dropped(sizes_only, ~counts.has_missing(), who), policy)
+    return _by_wildcard(counts, _patterns(counts), who)
+
+
+def _by_wildcard(counts: ClassCounts, patterns: Sequence[IntArray], who: Memberships | None) -> Crowds:
+    policy, wild = MissingPolicy.WILDCARD, _wildcard_sizes(counts, patterns)
     if counts.adds_up:
         return Crowds(policy, wild, counts.sizes, wild, counts.n_records)
     once = counts.everybody if who is None else who.counts(wild)  # own crowds, never larger, where nobody knows who is where
@@ -139,12 +145,19 @@ def wildcard_sizes(counts: ClassCounts) -> IntArray:
     Classes are sorted by which columns are missing. Two patterns meet on the columns known to both: the classes of all patterns
     that meet on the same columns are grouped there once, and the members of one are handed to the others.
     """
-    patterns = _patterns(counts)
+    return _wildcard_sizes(counts, _patterns(counts))
+
+
+def _wildcard_sizes(counts: ClassCounts, patterns: Sequence[IntArray]) -> IntArray:
     join = sum_by if counts.adds_up else _largest
     out = np.zeros(counts.n_classes, dtype=np.int64)
     codes = tuple(counts.codes)
     known = np.stack([c[[rows[0] for rows in patterns]] != MISSING for c in codes], axis=1)
     for columns, meeting in _meetings(known):
+        if len(meeting) == 1:  # no two classes of one pattern agree wherever both are known
+            (own,) = (patterns[a] for a in meeting)
+            out[own] = out[own] + counts.sizes[own] if counts.adds_up else np.maximum(out[own], counts.sizes[own])
+            continue
         rows = np.concatenate([patterns[a] for a in meeting])
         grouping = group_codes([codes[j][rows] for j in columns], n_rows=len(rows))
         cuts = np.cumsum([len(patterns[a]) for a in meeting])[:-1]
@@ -175,8 +188,7 @@ def _largest(ids: IntArray, members: IntArray, n: int) -> IntArray:
 
 def _patterns(counts: ClassCounts) -> list[IntArray]:
     """Rows of each pattern of missing columns."""
-    flags = [c == MISSING for c in counts.codes]
-    grouping = group_codes([f.astype(np.int32) for f in flags if f.any()], n_rows=counts.n_classes)
+    grouping = group_codes([flags.astype(np.int32) for flags in counts.lacking()], n_rows=counts.n_classes)
     ids = grouping.ids.astype(np.int16) if grouping.n < 2**15 else grouping.ids  # two bytes are sorted by radix
     order = np.argsort(ids, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(grouping.ids[order])) + 1)
@@ -218,8 +230,10 @@ def under_all_policies(counts: ClassCounts, who: Memberships | None = None) -> d
     """k and uniques under the three rules side by side; a rule that leaves nothing says so instead of a number."""
     out: dict[str, dict[str, Any]] = {}
     for policy in MissingPolicy:
-        if policy is MissingPolicy.WILDCARD and len(_patterns(counts)) > MOST_PATTERNS:
-            out[policy.value] = {"k": None, "unique": None, "note": "too many patterns of missing values: ask for it by name"}
+        if policy is MissingPolicy.WILDCARD and bool(counts.has_missing().any()):
+            patterns = _patterns(counts)
+            few = len(patterns) <= MOST_PATTERNS
+            out[policy.value] = _by_wildcard(counts, patterns, who).to_json() if few else TOO_MANY
             continue
         try:
             if policy is MissingPolicy.DROP and not counts.adds_up and who is None and bool(counts.has_missing().any()):

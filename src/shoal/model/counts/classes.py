@@ -212,12 +212,25 @@ class ClassCounts:
             raise missing_column(name, self.columns, table="counts", what="quasi-identifier")
         return self.columns.index(name)
 
+    def lacking(self) -> Iterator[npt.NDArray[np.bool_]]:
+        """For each quasi-identifier that some class lacks, in their order: the classes that lack it."""
+        codes = self.codes
+        for j in range(len(codes)):
+            if not isinstance(codes, PackedCodes) or codes.may_lack(j):
+                there = codes[j] == MISSING
+                if there.any():
+                    yield there
+
     def has_missing(self) -> npt.NDArray[np.bool_]:
-        """For each class, whether any quasi-identifier is missing."""
-        out = np.zeros(self.n_classes, dtype=np.bool_)
-        for codes in self.codes:
-            out |= codes == MISSING
-        return out
+        """For each class, whether any quasi-identifier is missing; found once."""
+        known: dict[str, npt.NDArray[np.bool_]] = self.__dict__
+        if "_has_missing" not in known:
+            out = np.zeros(self.n_classes, dtype=np.bool_)
+            for there in self.lacking():
+                out |= there
+            out.flags.writeable = False
+            known["_has_missing"] = out
+        return known["_has_missing"]
 
 
 def _whole_numbers(values: npt.ArrayLike, what: str) -> IntArray:
@@ -317,6 +330,10 @@ class PackedCodes(Sequence[npt.NDArray[np.int32]]):
         if isinstance(j, slice):
             return tuple(self[i] for i in range(*j.indices(len(self))))
         return self._unpacked(range(len(self))[j])
+
+    def may_lack(self, j: int) -> bool:
+        """Whether a code of column ``j`` may stand for a missing value."""
+        return bool(self.tables) and bool((self.tables[j] == MISSING).any())
 
     def first(self, width: int) -> tuple[npt.NDArray[np.uint64], ...]:
         """The words of the first ``width`` columns alone (at least one)."""
