@@ -22,7 +22,7 @@ import numpy.typing as npt
 from shoal.errors import EmptyTableError
 from shoal.kernels.group import Memberships, group_codes, sum_by
 from shoal.measures.classes.anonymity import k_anonymity, unique_members
-from shoal.model.counts.classes import MISSING, ClassCounts, IntArray, SensitiveCounts
+from shoal.model.counts.classes import MISSING, ClassCounts, IntArray, PackedCodes, SensitiveCounts
 from shoal.model.roles import MissingPolicy
 
 MOST_PATTERNS = 200
@@ -151,10 +151,10 @@ def wildcard_sizes(counts: ClassCounts) -> IntArray:
 def _wildcard_sizes(counts: ClassCounts, patterns: Sequence[IntArray]) -> IntArray:
     join = sum_by if counts.adds_up else _largest
     out = np.zeros(counts.n_classes, dtype=np.int64)
-    codes = tuple(counts.codes)
+    codes, distinct = tuple(counts.codes), isinstance(counts.codes, PackedCodes)  # as an engine counts them
     known = np.stack([c[[rows[0] for rows in patterns]] != MISSING for c in codes], axis=1)
     for columns, meeting in _meetings(known):
-        if len(meeting) == 1:  # no two classes of one pattern agree wherever both are known
+        if len(meeting) == 1 and distinct:  # no two classes of one pattern agree wherever both are known
             (own,) = (patterns[a] for a in meeting)
             out[own] = out[own] + counts.sizes[own] if counts.adds_up else np.maximum(out[own], counts.sizes[own])
             continue
