@@ -201,7 +201,7 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
         if _ask_missing(findings, declared)
         else set()
     )
-    plan, rest, finding = None, next(iter(_rests(findings)), "drop"), None
+    plan, rest, finding, limited = None, next(iter(_rests(findings)), "drop"), dict[str, str](), False
     out = {c.name: f"it follows from '{c.follows}'" for c in findings.columns if c.follows and c.role is Role.QUASI}
     sure = sorted((c for c in findings.columns if c.role is Role.QUASI and c.name not in out), key=lambda c: -c.confidence)
     out |= {c.name: f"{MOST_TRIED} surer ones are tried together" for c in sure[MOST_TRIED:] if c.confidence < 1}
@@ -216,15 +216,15 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
                     break
             if plan is not None and plan.tried is not None:
                 report(0.9, "counting what a few known columns find")
-                finding = _finding(plan.tried)
+                finding, limited = _finding(plan.tried)
     except KeyboardInterrupt as stopped:  # the roles are known, and the best plan that was found
         plan = stopped.best if isinstance(stopped, StoppedDraftError) else plan
         write_text(target, draft_policy(findings, plan, read, rest=rest, out=out))
         tried = "The best plan that was found is in it." if plan is not None else "No plan was tried."
         _shared.say(f"Wrote {target} with what was found so far. {tried}")
         raise
-    out |= finding or {}
-    write_text(target, draft_policy(findings, plan, read, rest=rest, out=out, known=finding is not None))
+    out |= finding
+    write_text(target, draft_policy(findings, plan, read, rest=rest, out=out, known=limited))
     if as_json:
         _shared.put_json({"draft": str(target), "columns": len(findings.columns)})
     else:
@@ -240,18 +240,19 @@ def write_draft(table: str, target: Path, reading: dict[str, Any], known: dict[s
         _shared.next_step(f"shoal anonymize {_shared.named(table)} --policy {shell_word(target)} --out release", within=True)
 
 
-def _finding(tried: tuple[Prepared, Decision, Decision | None]) -> dict[str, str] | None:
-    """The columns that find people beside others: those beside one level per column if they are fewer."""
+def _finding(tried: tuple[Prepared, Decision, Decision | None]) -> tuple[dict[str, str], bool]:
+    """The columns that find people beside others, and whether the rest is known to find few: beside one level per column if
+    fewer columns find people there."""
     prepared, decision, one = tried
-    out = finding_columns(prepared, decision, KNOWN / 2)  # the plan of the release may be finer
+    out, known = finding_columns(prepared, decision, KNOWN / 2)  # the plan of the release may be finer
     if not out or decision.method != "local":
-        return out
+        return out, known
     if one is None or prepared.on_list:
-        return out
+        return out, known
     if too_little(prepared, one):
-        return out
-    fewer = finding_columns(prepared, one, KNOWN / 2)
-    return out if fewer is None or len(fewer) >= len(out) else fewer
+        return out, known
+    fewer, all_known = finding_columns(prepared, one, KNOWN / 2)
+    return (fewer, all_known) if all_known and len(fewer) < len(out) else (out, known)
 
 
 def _rests(inspection: Inspection) -> tuple[str, ...]:

@@ -79,6 +79,17 @@ def test_too_many_sets_are_capped_and_named() -> None:
     assert {names[0] for names in seen.found if len(names) == 1} == set(columns)
 
 
+def test_where_sets_are_left_out_all_columns_are_the_limit() -> None:
+    """Three bits find nobody alone, and everybody together; the four columns that are put together find one."""
+    bits = {f"bit{j}": [row >> j & 1 for row in range(8)] for j in range(3)}
+    ones = {f"one{j}": [int(row == 0) for row in range(8)] for j in range(4)}
+    every, some = known_columns(bits | ones), known_columns(bits | ones, budget=1)
+    assert (every.worst()[1], every.left_out, every.at_most) == (8, (), 8)
+    assert (some.worst()[1], some.left_out, some.at_most) == (1, tuple(bits), 8)
+    assert ColumnSets(bits | ones, budget=1).count(["one0"]).at_most == 8
+    assert known_columns(ones).at_most == 1
+
+
 def test_a_record_about_nobody_is_one_person() -> None:
     seen = known_columns({"a": [0, 0, 1, 1, 2]}, np.array([3, 3, -1, -1, -1]))
     assert (seen.people, seen.found["a",]) == (4, 2), "the person 3, and whoever the last record is about"
@@ -103,7 +114,7 @@ def test_sets_that_are_counted_again_without_some_columns_are_those_of_the_other
         counted.clear()
         again = sets.count(out)
         assert (again.people, again.found, again.left_out) == (others.people, others.found, others.left_out)
-        assert again.all_columns == (0 if out else others.all_columns)
+        assert again.all_columns == (0 if out and not others.left_out else others.all_columns)
     assert not counted, "every set was known"
 
 

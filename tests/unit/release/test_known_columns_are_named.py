@@ -53,10 +53,39 @@ def test_columns_that_were_counted_alone_only_are_counted_again_without_the_othe
     monkeypatch.setattr(known_columns, "_sets_before", lambda *_: {"records": SimpleNamespace(count=count)})
     prepared: Any = SimpleNamespace(quasi=("age",))
     out = known_columns.finding_columns(prepared, prepared, 0.05)
-    assert out == {"a": "it finds 90 % of the records", "c": "with 'b' it finds 40 % of the records"}
+    assert out == ({"a": "it finds 90 % of the records", "c": "with 'b' it finds 40 % of the records"}, True)
     assert asked == [(), ("a",), ("a", "c")]
     monkeypatch.setattr(known_columns, "_sets_before", lambda *_: {})
-    assert known_columns.finding_columns(prepared, prepared, 0.05) is None
+    assert known_columns.finding_columns(prepared, prepared, 0.05) == ({}, False)
+
+
+@pytest.mark.parametrize(("everything", "known"), [(5, True), (6, False)])
+def test_sets_that_cannot_be_counted_are_known_only_by_all_columns(
+    everything: int, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = KnownColumns(100, {("a",): 1, ("b",): 1}, everything, left_out=("b",))
+    monkeypatch.setattr(known_columns, "_sets_before", lambda *_: {"records": SimpleNamespace(count=lambda _: counted)})
+    prepared: Any = SimpleNamespace(quasi=())
+    assert known_columns.finding_columns(prepared, prepared, 0.05) == ({}, known)
+
+
+def test_a_refusal_for_want_of_counting_says_so() -> None:
+    part = Known(("a",), 4, 100, 90, ("a", "b", "c"), ("c",))
+    error = refused("known_columns")
+    error.findings[0].requirement.limit = 0.04
+    assert known_columns.name_worst(error, part, ()).hint.startswith("Sets of 2 of 3 columns could be counted")
+    error.findings[0].requirement.limit = 0.039
+    assert known_columns.name_worst(error, part, ()).hint.startswith("'a' find 4 %: move 'a' to direct")
+
+
+def test_what_was_not_counted_is_not_said_to_single_out_nobody() -> None:
+    of = ("a", "b", "c")
+    assert Known((), 0, 9, 0, of, ()).sentence_of(3) == "No three published columns single out a record."
+    assert Known((), 0, 9, 0, of, ("c",)).sentence_of(3) == "No three published columns single out a record."
+    assert Known((), 0, 9, 7, of, ("c",)).sentence_of(3) == (
+        "No three of the 2 columns whose sets were counted, and none of 3 columns alone, single out a record; "
+        "whoever knows all of them finds 7 of 9."
+    )
 
 
 # --- what is counted, and what a limit is held against -------------------------------------------------------------------------

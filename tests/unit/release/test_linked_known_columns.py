@@ -89,13 +89,35 @@ def test_changed_and_removed_columns_are_known_to_nobody(tmp_path: Path) -> None
     assert Rows(tmp_path, tables).columns == [(0, "b")]
 
 
-def test_with_too_many_sets_the_columns_that_find_most_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_columns, "BUDGET", 1)
-    values = {f"c{i}": [0] * (8 - i) + [1] * i for i in range(6)} | {"one": list(range(8))}
+@pytest.mark.parametrize(("limit", "verdict"), [(None, "warning"), (0.5, "broken"), (1.0, "holds")])
+def test_with_too_many_sets_all_columns_are_held_against_the_limit(
+    limit: float | None, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three bits find nobody alone, and everybody together; the four columns that are put together find one."""
+    values = {f"bit{j}": [row >> j & 1 for row in range(8)] for j in range(3)}
+    values |= {f"one{j}": [int(row == 0) for row in range(8)] for j in range(4)}
     pq.write_table(pa.table({"id": [str(i) for i in range(8)], **values}), tmp_path / "person.parquet")
-    result = find_by_columns(tmp_path, [entry("person", dict.fromkeys(values, "retained"))], None)
-    assert (result.rate, result.worst) == (1.0, "person.one")
-    assert "3 columns were counted alone only" in result.sentence
+    tables = [entry("person", dict.fromkeys(values, "retained"))]
+    for budget, rate in ((8 * 56, 1.0), (8 * 56 - 1, 0.25)):
+        monkeypatch.setattr(known_columns, "BUDGET", budget)
+        assert find_by_columns(tmp_path, tables, limit).rate == rate, "seven columns have 56 sets of two and three"
+    monkeypatch.setattr(known_columns, "BUDGET", 0)
+    result = find_by_columns(tmp_path, tables, limit)
+    assert (result.rate, result.worst, result.verdict) == (0.125, "person.one0", verdict)
+    assert result.sentence.startswith("1 column: 12 %, 2 columns: 12 %, 3 columns: 12 %, all: 100 % of 8 people are found")
+    assert result.sentence.endswith("3 columns were counted alone only: there are too many sets.")
+
+
+def test_the_curve_counts_sets_of_each_size(tmp_path: Path) -> None:
+    """One bit finds nobody of four, two find everybody; nothing at all is found where everybody is alike."""
+    pq.write_table(
+        pa.table({"id": list("abcd"), "x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "z": [0, 0, 0, 0]}), tmp_path / "person.parquet"
+    )
+    result = find_by_columns(tmp_path, [entry("person", dict.fromkeys("xyz", "retained"))], 0.0)
+    assert result.sentence.startswith("1 column: 0 %, 2 columns: 100 %, 3 columns: 100 %, all: 100 % of 4 people are found")
+    assert (result.verdict, result.worst) == ("broken", "person.x and person.y"), "a limit of 0 is a limit"
+    alike = find_by_columns(tmp_path, [entry("person", {"z": "retained"})], 0.0)
+    assert (alike.verdict, alike.worst, alike.rate) == ("holds", "", 0.0)
 
 
 def policy(**require: Any) -> dict[str, Any]:
@@ -131,7 +153,7 @@ def test_what_columns_find_stands_in_the_first_sentence(tmp_path: Path) -> None:
 def test_a_limit_is_met_exactly_or_nothing_is_released(limit: float, stops: bool, tmp_path: Path) -> None:
     release = shoal.anonymize_tables(policy(known_columns=limit))
     if stops:
-        with pytest.raises(VerificationError, match=r"visits\.ward find 25 % of the people; the policy allows 24 %"):
+        with pytest.raises(VerificationError, match=r"find at most 24 % of the people\. 1 column: 25 %"):
             release.write(tmp_path / "out")
         assert not (tmp_path / "out").exists()
         return

@@ -135,13 +135,13 @@ def test_a_draft_leaves_out_what_finds_people_with_several_records(tmp_path: Pat
     """Twelve of sixty people would be found by their score, though no record is the only one with its values."""
     asked = {**TWICE, "unit": "patient", "require": {"k": 5, "known_columns": 0.5}}
     release = shoal.anonymize(PAIRS, **asked)
-    out = known_columns.finding_columns(release.prepared, release.decision, 0.05)
-    assert out == {"score": "it finds 20 % of the people"}
+    out, known = known_columns.finding_columns(release.prepared, release.decision, 0.05)
+    assert (out, known) == ({"score": "it finds 20 % of the people"}, True)
 
 
 @pytest.mark.parametrize(("share", "few"), [(0.05, True), (0.0501, False)])
 def test_a_plan_that_finds_just_the_limit_is_taken(monkeypatch, share, few):
-    counted = SimpleNamespace(worst=lambda: (("a",), 1), share=lambda found: share)
+    counted = SimpleNamespace(at_most=1, share=lambda found: share)
     monkeypatch.setattr(known_columns, "_counted_before", lambda prepared, decision: {"records": counted})
     limits = [SimpleNamespace(name="known_columns", limit=x) for x in (0.05, 0.2)]
     prepared = SimpleNamespace(policy=SimpleNamespace(requirements=limits))

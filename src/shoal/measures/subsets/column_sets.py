@@ -55,6 +55,11 @@ class KnownColumns:
     left_out: tuple[str, ...] = ()
     """Columns that were counted alone only, because there are too many sets."""
 
+    @property
+    def at_most(self) -> int:
+        """People whom any three columns find at most: where sets were left out, those whom all columns together find."""
+        return self.all_columns if self.left_out else self.worst()[1]
+
     def worst(self, without: Collection[str] = ()) -> tuple[tuple[str, ...], int]:
         """The set that finds most people, the smallest of several; of the columns that are not in ``without``."""
         sets = [(c, n) for c, n in self.found.items() if not any(name in without for name in c)]
@@ -110,16 +115,18 @@ class ColumnSets:
         self._table = np.zeros(0, dtype=np.int32)
 
     def count(self, without: Collection[str] = ()) -> KnownColumns:
-        """Whom sets of all columns find, or of all but some; whom all find together is then not counted (0)."""
+        """Whom sets of all columns find, or of all but some; whom all these find together is then counted only where sets are
+        left out (0)."""
         names = [name for name in self._alone if name not in without]
         most = min(len(names), self._most)
         ranked = (name for name in self._ranked if name not in without)
         kept = set(names if most == len(names) else islice(ranked, most))
         counted = {(name,): self._alone[name] for name in names} | self._sets([name for name in names if name in kept])
-        everything = 0 if without or not names else self._total
+        left_out = tuple(n for n in names if n not in kept)
+        everything = self._total if names and (left_out or not without) else 0
         if everything and everything not in counted.values():
-            everything = _count_alone(list(self._codes.values()), self._people)
-        return KnownColumns(self._total, counted, everything, tuple(n for n in names if n not in kept))
+            everything = _count_alone([self._codes[name] for name in names], self._people)
+        return KnownColumns(self._total, counted, everything, left_out)
 
     def _sets(self, kept: Sequence[str]) -> dict[tuple[str, ...], int]:
         """Whom each two and three of the columns find."""

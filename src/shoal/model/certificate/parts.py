@@ -165,6 +165,11 @@ class Known:
     def share(self) -> float:
         return self.found / self.records if self.records else 0.0
 
+    @property
+    def share_at_most(self) -> float:
+        """The share that any three columns find at most: where sets were not counted, what all columns find together."""
+        return (self.all_columns if self.alone else self.found) / self.records if self.records else 0.0
+
     def sentence_of(self, published: int, *, people: bool = False) -> str:
         """The count in words, for the headline of a file with so many ``published`` columns; of ``people`` or of records.
 
@@ -174,7 +179,11 @@ class Known:
         n, of = len(self.counted) - len(self.alone), len(self.counted)
         some = f" (sets of {n} of {of} columns were counted)" if self.alone else ""
         if not self.found:
-            return f"No three published columns single out {'a person' if people else 'a record'}{some}."
+            one = "a person" if people else "a record"
+            if self.alone and self.all_columns:
+                sets = f"No three of the {n} columns whose sets were counted, and none of {of} columns alone, single out {one}"
+                return f"{sets}; whoever knows all of them finds {self.all_columns:,} of {self.records:,}."
+            return f"No three published columns single out {one}."
         named = [f"'{c}'" for c in self.columns]
         known = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else f"{named[0]} alone"
         share = f"{written(100 * self.share, 2)} %"

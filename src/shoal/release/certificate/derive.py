@@ -74,7 +74,7 @@ def derive(signed: Certificate, facts: Facts, place: Path, table: Any = None) ->
     c = replace(signed, data=data, columns=columns, after=form.typed(PublishedNumbers, facts.to_json()))
     source = table if c.data.file is None else place / c.data.file
     c = replace(c, known=_known(c, source, facts))
-    given = {**signed_only(c), ("known_columns",): 1.0 if c.known is None else c.known.share}
+    given = {**signed_only(c), ("known_columns",): 1.0 if c.known is None else c.known.share_at_most}
     people, behind = c.after_people, sentences.counted(c.data.unit) if c.data.unit else sentences.BEHIND
     c = replace(
         c,

@@ -176,7 +176,7 @@ def _count(certificate: Certificate, facts: Facts) -> str:
 
 def _given_numbers(certificate: Certificate) -> Given:
     """Numbers that are stated beside the facts: signed ones, and what known columns find (everybody if it was not counted)."""
-    return {**signed_only(certificate), ("known_columns",): 1.0 if certificate.known is None else certificate.known.share}
+    return {**signed_only(certificate), ("known_columns",): 1.0 if certificate.known is None else certificate.known.share_at_most}
 
 
 def _records(certificate: Certificate, facts: Facts) -> None:

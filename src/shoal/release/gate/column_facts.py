@@ -136,4 +136,4 @@ def known_as_it_is(table: Table, policy: Policy) -> Given:
     codes = {n: positions(rows.column(n).combine_chunks().dictionary_encode().indices) for n in rows.column_names}
     columns = {n: codes[n] for n in names}
     seen = [known_columns(columns), *([known_columns(columns, codes[unit].astype(np.int64))] if unit else [])]
-    return {("known_columns",): max(s.share(s.worst()[1]) for s in seen)}
+    return {("known_columns",): max(s.share(s.at_most) for s in seen)}

@@ -4,7 +4,7 @@ Takes    the published files, and the columns that anybody can know: kept or gen
 Returns  the people whom no other person is like, by the worst set of each size, and by all columns together
 Keeps    in a linked table the values of one row stand together, and a row counts as often as it comes
 Cost     one pass over the rows of the tables per set; at most ``BUDGET`` rows. Where that is not enough, only the columns that
-         find most people alone are put together
+         find most people alone are put together, and a limit is held against what all columns find
 """
 
 from __future__ import annotations
@@ -84,15 +84,15 @@ def find_by_columns(folder: Path, tables: Sequence[LinkedEntry], limit: float | 
     for size in range(2, LARGEST + 1):
         counted |= {s: rows.count_alone(s) for s in combinations(sorted(ranked[:most]), size)}
     worst, number = min(counted.items(), key=lambda s: (-s[1], len(s[0]), s[0]), default=((), 0))
-    rate = number / rows.people
-    verdict: Verdict = "warning" if number else "holds"
+    left, everything = len(alone) - most, rows.count_alone(rows.columns)
+    rate, surely = number / rows.people, (everything if left else number) / rows.people
+    verdict: Verdict = "warning" if surely else "holds"
     if limit is not None:
-        verdict = "holds" if at_most(rate, limit) else "broken"
+        verdict = "holds" if at_most(surely, limit) else "broken"
     curve = [max((n for s, n in counted.items() if len(s) <= size), default=0) for size in range(1, min(LARGEST, len(alone)) + 1)]
     known = ", ".join(f"{i} column{'s' if i > 1 else ''}: {as_percent(n / rows.people)}" for i, n in enumerate(curve, 1))
-    sentence = f"{known}, all: {as_percent(rows.count_alone(rows.columns) / rows.people)} of {rows.people:,} people are found: "
+    sentence = f"{known}, all: {as_percent(everything / rows.people)} of {rows.people:,} people are found: "
     sentence += "the files say of nobody else what they say of them."
-    left = len(alone) - most
-    sentence += f" {left:,} columns were counted alone only: there are too many sets." if left else ""
+    sentence += f" {left:,} column{'s were' if left > 1 else ' was'} counted alone only: there are too many sets." if left else ""
     names = " and ".join(f"{tables[i].name}.{name}" for i, name in worst) if number else ""
     return AttackResult.exact(FURTHER, QUESTION, rate, limit, names, verdict, sentence)

@@ -295,10 +295,10 @@ def _refuse_found(certificate: LinkedCertificate) -> None:
     """Published columns find at most the share that the policy allows."""
     found = next((a for a in certificate.attacks if a.name == FURTHER and a.verdict == "broken"), None)
     if found is not None:
+        limit, worst = as_percent(found.claimed or 0.0), f" (most is found by {found.worst})" if found.worst else ""
         raise VerificationError(
-            f"{found.worst} find {as_percent(found.rate or 0.0)} of the people; the policy allows "
-            f"{as_percent(found.claimed or 0.0)} for any three published columns; nothing was released.",
-            hint="Name one of them under roles.direct of its table, or ask for a higher 'require: {known_columns: …}'.",
+            f"any three published columns are not known to find at most {limit} of the people. {found.sentence}",
+            hint=f"Name columns under roles.direct of their table{worst}, or raise 'require: {{known_columns: …}}'.",
         )
 
 

@@ -39,9 +39,9 @@ def known_share(prepared: Prepared, decision: Decision, known: Known | None) -> 
     if known is None:
         return 1.0
     if prepared.policy.unit is None or published_unit(prepared, decision.plan) is not None:
-        return known.share
-    behind = max((c.share(c.worst()[1]) for c in _counted_before(prepared, decision).values()), default=1.0)
-    return max(known.share, behind)
+        return known.share_at_most
+    behind = max((c.share(c.at_most) for c in _counted_before(prepared, decision).values()), default=1.0)
+    return max(known.share_at_most, behind)
 
 
 def known_part(counted: KnownColumns) -> Known:
@@ -53,9 +53,18 @@ def known_part(counted: KnownColumns) -> Known:
 
 def name_worst(error: VerificationError, known: Known | None, quasi: Sequence[str]) -> VerificationError:
     """The refusal with the columns that find most, if known columns find too much, and what to do with them."""
-    missed = any(v.requirement.name == "known_columns" for v in getattr(error, "findings", ()))
-    free = [f"'{c}'" for c in known.columns if c not in quasi] if known is not None else []
-    if not missed or known is None or not free:
+    missed = [v.requirement for v in getattr(error, "findings", ()) if v.requirement.name == "known_columns"]
+    if not missed or known is None:
+        return error
+    if known.alone and all(known.share <= r.limit for r in missed):
+        together, of = len(known.counted) - len(known.alone), len(known.counted)
+        error.hint = (
+            f"Sets of {together} of {of} columns could be counted, and all {of} find more than the limit: that no three do is not"
+        )
+        error.hint += " known. Publish fewer columns, or leave known_columns out of the policy."
+        return error
+    free = [f"'{c}'" for c in known.columns if c not in quasi]
+    if not free:
         return error
     worst = ", ".join(f"'{c}'" for c in known.columns)
     error.hint = f"{worst} find {100 * known.share:.0f} %: move {' or '.join(free)} to direct and run again. {error.hint}"
@@ -96,7 +105,7 @@ def _published_sets(
 def finds_few(prepared: Prepared, decision: Decision) -> bool:
     """Whether a release of this decision would meet the limit of ``known_columns``; true without one, or if it is not counted."""
     limits = _limits(prepared)
-    return not limits or all(c.share(c.worst()[1]) <= min(limits) for c in _counted_before(prepared, decision).values())
+    return not limits or all(c.share(c.at_most) <= min(limits) for c in _counted_before(prepared, decision).values())
 
 
 def _counted_before(prepared: Prepared, decision: Decision) -> dict[str, KnownColumns]:
@@ -117,11 +126,11 @@ def _sets_before(prepared: Prepared, decision: Decision, fixed: Sequence[str] = 
     return {who: one for who, one in sets.items() if one is not None}
 
 
-def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> dict[str, str] | None:
-    """Columns to leave out so that no three published ones find more than ``limit`` of people or records, each with a reason.
+def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> tuple[dict[str, str], bool]:
+    """Columns to leave out so that no three published ones find more than ``limit`` of people or records, each with a reason; and
+    whether it is known that none of the others do.
 
     Quasi-identifiers stay: together they find nobody. If there are too many sets, the columns that are left are counted again.
-    None if it was not counted.
     """
     out: dict[str, str] = {}
     sets = _sets_before(prepared, decision, prepared.quasi)
@@ -129,9 +138,11 @@ def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> dic
         before, counted = len(out), {who: one.count(out) for who, one in sets.items()}
         for who, one in counted.items():
             _leave_out(out, prepared, one, limit, who)
-        if len(out) == before or not any(one.left_out for one in counted.values()):
-            return out
-    return None
+        if not any(one.left_out for one in counted.values()):
+            return out, True
+        if len(out) == before:
+            return out, all(one.share(one.at_most) <= limit for one in counted.values())
+    return out, False
 
 
 def _leave_out(out: dict[str, str], prepared: Prepared, counted: KnownColumns, limit: float, who: str) -> None:

@@ -177,7 +177,7 @@ def _ending(plan: Any, k: int, *, known: bool) -> list[str]:
     lines = [
         f"require:   # what the release must meet\n  k: {k}   # {alike}\n  known_columns: {KNOWN}   # {condition}\n"
         if known
-        else f"require: {{k: {k}}}   # {alike}\n",
+        else f"require: {{k: {k}}}   # {alike}\n# What three published columns find is not limited: it was not counted\n",
         "allow: {suppress: 0}   # nobody is left out; 0.05 would let up to 5 % of the records go\n",
     ]
     if plan is not None and plan.problem:
