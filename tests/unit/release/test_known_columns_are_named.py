@@ -84,7 +84,7 @@ def test_what_was_not_counted_is_not_said_to_single_out_nobody() -> None:
     assert Known((), 0, 9, 0, of, ("c",)).sentence_of(3) == "No three published columns single out a record."
     assert Known((), 0, 9, 7, of, ("c",)).sentence_of(3) == (
         "No three of the 2 columns whose sets were counted, and none of 3 columns alone, single out a record; "
-        "whoever knows all of them finds 7 of 9."
+        "all of them together find 7 of 9."
     )
 
 

@@ -182,7 +182,7 @@ class Known:
             one = "a person" if people else "a record"
             if self.alone and self.all_columns:
                 sets = f"No three of the {n} columns whose sets were counted, and none of {of} columns alone, single out {one}"
-                return f"{sets}; whoever knows all of them finds {self.all_columns:,} of {self.records:,}."
+                return f"{sets}; all of them together find {self.all_columns:,} of {self.records:,}."
             return f"No three published columns single out {one}."
         named = [f"'{c}'" for c in self.columns]
         known = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else f"{named[0]} alone"
