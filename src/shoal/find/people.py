@@ -129,20 +129,6 @@ def holds_name(value: str) -> bool:
     return any((w in GIVEN or _family_name(w)) and w not in _ALSO_WORDS for w in words)
 
 
-THINGS_SHARE = 0.5
-"""Share of texts with a word for a school, a firm or another thing from which the others name such things too."""
-
-
-def of_things(values: Sequence[str]) -> bool:
-    """Whether most texts hold a word that no person is called by, as those of schools and firms named after people do.
-
-    >>> of_things(["Universidad Diego Portales", "University of Santiago", "Alberto Hurtado"]), of_things(["Ana Park", "Bo Park"])
-    (True, False)
-    """
-    looked = spread(values)
-    return sum(bool(set(re.split(r"[ ,.-]+", folded(v))) & _THINGS) for v in looked) >= THINGS_SHARE * max(len(looked), 1)
-
-
 def _family_name(word: str) -> bool:
     """Whether a folded word is a frequent family name, or ends as family names do."""
     ends = word.endswith(_ENDINGS) and any(word.endswith(e) and len(word) >= len(e) + BEFORE_ENDING for e in _ENDINGS)

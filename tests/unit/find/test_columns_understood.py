@@ -9,7 +9,6 @@ import pytest
 
 from shoal.find import ColumnFacts
 from shoal.find.columns import find_columns
-from shoal.find.people import of_things
 from shoal.find.safe_harbor.classes import identifier_class, refusal
 from shoal.find.safe_harbor.harmless import harmless, known_text
 from shoal.model.roles import Role
@@ -82,6 +81,8 @@ def test_values_repeat_with_two_rows_each(first: int, expected: Role) -> None:
     [
         ["Anna Smith", "John Miller", "Mary Jones"],
         ["K-17", "K-22", "K-40"],
+        ["7QX2LM9A", "BT40ZR1K", "M3PP8W2C", "XKCDABLE"],
+        ["1.2x", "11.30y", "4.5z"],
         ["\u13a0\u13b5", "\u13e3\u13b3", "\u13ac\u13b5"],
         [101, 117, 140, 188],
         list(range(1, 60)),
@@ -235,27 +236,33 @@ def test_numbers_from_one_count_a_few_rows(rows: int, first: int, expected: bool
 
 @pytest.mark.parametrize(("results", "expected"), [(95, Role.QUASI), (94, Role.DIRECT)])
 def test_results_of_games_are_no_codes_of_people(results: int, expected: Role) -> None:
-    values = [f"{n} : {200 - n}" for n in range(results)] + [f"{n}x{n}" for n in range(100 - results)]
+    values = [f"{n} : {199 - n}" for n in range(results)] + [f"{n}x{n}" for n in range(100 - results)]
     (found,) = find_columns([column("gizmoness", values, 1)])
     assert found.role is expected
 
 
 @pytest.mark.parametrize(
     ("values", "expected"),
-    [(["active", "closed"], Role.QUASI), (["AB 12", "AB 13"], Role.UNDECIDED), (["Anna", "Peter", "Maria"], Role.UNDECIDED)],
+    [
+        (["active", "closed"], Role.QUASI),
+        (["AB 12", "AB 13"], Role.UNDECIDED),
+        (["Anna", "Peter", "Maria"], Role.UNDECIDED),
+        (["Wanjiru", "Zsófi"], Role.UNDECIDED),
+        (["诗涵", "子轩"], Role.UNDECIDED),
+    ],
 )
 def test_a_few_words_are_no_number_plates(values: list[object], expected: Role) -> None:
     (found,) = find_columns([column("plate", values, 30)])
     assert found.role is expected
 
 
-@pytest.mark.parametrize(("people", "expected"), [(9, True), (10, False)])
+@pytest.mark.parametrize(("people", "expected"), [(7, False), (8, True)])
 def test_schools_that_are_called_after_people_are_no_people(people: int, expected: bool) -> None:
+    """Three of ten texts that are names without a word for a school make a column of names."""
     given = ["Anna", "Maria", "Diego", "Peter", "Laura", "David", "Julia", "Thomas", "Sofia", "Carlos"]
-    schools = [f"Universidad {g} Silva" for g in given[:9]]
-    assert of_things([*schools, *given[:people]]) is expected
-    (found,) = find_columns([column("gizmoness", [*schools, *given[:2]], 3)])
-    assert found.role is not Role.DIRECT
+    schools = [f"{word} {g}" for word in ("Universidad", "Instituto") for g in given][:18]
+    (found,) = find_columns([column("gizmoness", [*schools, *given[:people]], 3)])
+    assert (found.role is Role.DIRECT) is expected
 
 
 @pytest.mark.parametrize("name", ["Codigo", "kod", "Kode", "codice", "コード", "번호", "номер"])

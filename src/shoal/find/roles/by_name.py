@@ -52,7 +52,7 @@ YEARS = word_set("column_names", "year")
 PERCENT = word_set("column_names", "percentage")
 _HOW_OFTEN = re.compile(alternatives("questions", "how often"))
 _WORDS = re.compile(r"[^\W\d_]{3,}(?:[ -][^\W\d_]{2,}){0,2}")
-"""One to three words; numbers of vehicles, cards and devices have digits."""
+"""One to three words; numbers of vehicles, cards and devices have digits, and names of people capitals."""
 _PLAIN_WORD = re.compile(r"[^\W\d_]{3}[^\d@]*")
 """Neither an address nor a number."""
 _DECIMALS = re.compile(r"[.,]\d{3,}$")
@@ -252,7 +252,7 @@ def _named_direct(view: ColumnView, topic: Topic) -> Decision | None:
         if {folded(v.strip()) for v in facts.values} <= YES_NO:
             why = f"its name says {topic.says}, but it is answered with yes or no: others may know whether"
             return Decision(Role.QUASI, why, 0.4, "", None, Scale.NOMINAL)
-        if topic.scale == "id" and all(_WORDS.fullmatch(v.strip()) for v in facts.values) and not names_share(facts.values):
+        if topic.scale == "id" and all(_WORDS.fullmatch(v.strip()) and v.islower() for v in facts.values):
             why = f"its name says {topic.says}, but its few values are words, which others may know"
             return Decision(Role.QUASI, why, 0.4, "", None, Scale.NOMINAL)
         if topic.key == "street":

@@ -11,7 +11,7 @@ from shoal.find.bands import band_order, lower_end
 from shoal.find.finding import ColumnFacts, Evidence, Scale
 from shoal.find.identifiers import street_addresses
 from shoal.find.name_words import opaque
-from shoal.find.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, initials_share, names_share, of_things
+from shoal.find.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, initials_share, names_share
 from shoal.find.questions import ticked
 from shoal.find.roles.decision import FEWEST_ROWS, ColumnView, Decision
 from shoal.find.roles.keys import equally_often, in_a_block, is_key, numbering, one_shape
@@ -72,8 +72,7 @@ def by_addresses(view: ColumnView) -> Decision | None:
 def by_value_topic(view: ColumnView) -> Decision | None:
     """What the words or codes of the values are about."""
     facts = view.facts
-    named = facts.kind == "text" and facts.distinct > SINGLE_LEAST and not of_things(facts.values)
-    if named and (share := names_share(facts.values)) >= SINGLE_SHARE:
+    if facts.kind == "text" and facts.distinct > SINGLE_LEAST and (share := names_share(facts.values)) >= SINGLE_SHARE:
         evidence = Evidence("names of people", round(share, 3), 0.8)
         return Decision(Role.DIRECT, "its values look like names of people", 0.8, "person_name", 1, Scale.ID, (evidence,))
     if view.value_topic is None:
@@ -124,7 +123,7 @@ def by_shape(view: ColumnView) -> Decision | None:
 
 _MONTH = r"(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])(?:[-/.]\d{1,2})?|(?:\d{1,2}[-/.])?(?:0?[1-9]|1[0-2])[-/.](?:19|20)\d\d)"
 PAIRS = (
-    (re.compile(r"\s*\d{1,3}\s*:\s*\d{1,3}\s*"), "its values are pairs of numbers, as results of games are", ""),
+    (re.compile(r"\s*1?\d{1,2}\s*:\s*1?\d{1,2}\s*"), "its values are pairs of numbers, as results of games are", ""),
     (
         re.compile(rf"\s*{_MONTH}\s*(?:[-–—]|\D{{2,5}})\s*{_MONTH}\s*"),
         "its values are periods, which others may know",

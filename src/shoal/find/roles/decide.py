@@ -119,16 +119,21 @@ def _shared(view: ColumnView) -> Decision | None:
         or in_unknown_script(facts)
     ):
         return None
-    if short_codes(facts) if facts.numbers is None else not (view.rated or _counts(facts)):
+    if _codes(facts) if facts.numbers is None else not (view.rated or _counts(facts)):  # codes of people need not look alike
         return None
-    if facts.numbers is None and facts.distinct > FEWEST_CODES and any(c.isdigit() for v in facts.values for c in v):
-        return None  # codes of people need not look alike
     if facts.numbers is None and (
         certain_in(spread(facts.values)) or typed_names(facts) or any(map(names_somebody, facts.values))
     ):
         return None
     why = "its values repeat in many rows, and the columns beside it are known: others may know which one a person has"
     return Decision(Role.QUASI, why, 0.3)
+
+
+def _codes(facts: ColumnFacts) -> bool:
+    """Whether half of the texts are one word with a digit, or one of many has a digit."""
+    digits = [v for v in facts.values if any(map(str.isdigit, v))]
+    words = sum(not any(map(str.isspace, v.strip())) for v in digits)
+    return 2 * words >= len(facts.values) or (bool(digits) and facts.distinct > FEWEST_CODES)
 
 
 def _counts(facts: ColumnFacts) -> bool:
