@@ -1,4 +1,4 @@
-"""A release has the same bytes however many threads made it."""
+"""A release has the same bytes, and a measurement the same figures, however many threads made it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,14 @@ def written(place: Path) -> list[object]:
     release.write(place)
     release.remember()
     certificate = read_certificate(place / "certificate.json")
-    return [(place / "data.parquet").read_bytes(), (place / "plan.json").read_bytes(), certificate.after, certificate.attacks]
+    measured = shoal.measure(people(), quasi=["age", "town", "sex"], sensitive=["ill"]).to_json()
+    return [
+        measured,
+        (place / "data.parquet").read_bytes(),
+        (place / "plan.json").read_bytes(),
+        certificate.after,
+        certificate.attacks,
+    ]
 
 
 def test_one_thread_and_two_write_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ Cost     one reading; about as many bytes per row as the narrow codes need, and 
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,7 @@ from shoal.kernels.arrow import from_numpy
 from shoal.kernels.count import add_digit, count_keys, count_words, sort_words
 from shoal.kernels.group import DIRECT_FACTOR, KeyArray, Memberships, group_words, sum_by
 from shoal.kernels.text import canonical_text
-from shoal.kernels.threads import ahead
+from shoal.kernels.threads import ahead, each
 from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, PackedCodes, PeopleCounts, SensitiveCounts, words_of
 from shoal.model.display import Progress
 from shoal.steps import ExpressionStep
@@ -164,10 +165,14 @@ def _keys(columns: Sequence[Ranked], rows: int, *, last: bool) -> tuple[list[Key
     for columns_of in words_of(widths):
         key = np.zeros(rows, np.uint64)
         for j in columns_of:
-            at = 0
-            for codes, lookup in columns[j].pieces():
-                add_digit(key[at : at + len(codes)], codes, widths[j], lookup, used[j])
-                at += len(codes)
+            pieces = list(columns[j].pieces())
+            ends = itertools.accumulate(len(codes) for codes, _ in pieces)
+
+            def add_piece(part: tuple[int, tuple[CodeArray, Any]], j: int = j, key: KeyArray = key) -> None:
+                end, (codes, lookup) = part
+                add_digit(key[end - len(codes) : end], codes, widths[j], lookup, used[j])
+
+            each(zip(ends, pieces, strict=True), rows, add_piece)
             if last:
                 columns[j].chunks.clear()
         keys.append(key)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError
+from shoal.kernels.threads import each
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import ClassCounts
 
@@ -78,7 +79,12 @@ def distance_from_uniform(counts: ClassCounts) -> dict[str, float | int | None]:
     """
     if not counts.columns or not len(counts.codes):
         return {"cells": None, "kappa": None}
-    cells = math.prod(len(set(c.tolist())) if len(c) <= FEW else int(np.count_nonzero(np.bincount(c + 1))) for c in counts.codes)
+
+    def values(j: int) -> int:
+        codes = counts.codes[j]
+        return len(set(codes.tolist())) if len(codes) <= FEW else int(np.count_nonzero(np.bincount(codes + 1)))
+
+    cells = math.prod(each(range(len(counts.codes)), counts.n_classes, values))
     return {"cells": cells, "kappa": max(0.0, math.log(cells) - joint_entropy(counts) * math.log(2))}
 
 

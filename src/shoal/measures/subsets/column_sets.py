@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from shoal.errors import UsageError
 from shoal.kernels.group import DIRECT_FACTOR, LARGEST_TALLY, SMALL, compiled_pays, group_codes, group_sizes, pack, sum_by
+from shoal.kernels.threads import each
 from shoal.measures.classes.anonymity import each_once, unique_members
 from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
@@ -311,11 +312,17 @@ def all_subsets(counts: ClassCounts, *, up_to: int = 3, recount: Recount | None 
 
 
 def _from_base(counts: ClassCounts, sets: Sequence[tuple[str, ...]]) -> list[Subset]:
-    codes = {name: counts.codes[counts.column(name)] for name in dict.fromkeys(n for s in sets for n in s)}
-    if counts.n_members <= EXPANDED * counts.n_classes:  # sooner than sizes are added up
-        codes = {name: np.repeat(own + 1, counts.sizes) for name, own in codes.items()}
+    names = list(dict.fromkeys(n for s in sets for n in s))
+    expanded = counts.n_members <= EXPANDED * counts.n_classes  # sooner than sizes are added up
+
+    def codes_of(name: str) -> CodeArray:
+        own = counts.codes[counts.column(name)]
+        return np.repeat(own + 1, counts.sizes) if expanded else own
+
+    codes = dict(zip(names, each(names, counts.n_members, codes_of), strict=True))
+    if expanded:
         described = describe_sets(codes, sets, _describe)
-        return [described[names] for names in sets]
+        return [described[s] for s in sets]
     cards = {name: int(own.max(initial=-1)) + 1 for name, own in codes.items()}
     added = (_add_sizes([codes[n] for n in s], [cards[n] for n in s], counts.sizes) for s in sets)
     return [_describe(SetSizes(s, sizes, counts.n_members)) for s, sizes in zip(sets, added, strict=True)]
