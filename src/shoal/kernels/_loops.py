@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
-from shoal.kernels.arrow import ArrowValues
 from shoal.kernels.jit import lean_njit, njit
+from shoal.model.counts.classes import BoolArray, CodeArray, IntArray, KeyArray
 
 RADIX_BITS = 11
 RADIX = 1 << RADIX_BITS
@@ -16,7 +15,7 @@ ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit
-def group_direct(key: Any, space: int) -> Any:
+def group_direct(key: KeyArray, space: int) -> tuple[IntArray, IntArray]:
     """One cell per possible key."""
     table = np.full(space, -1, np.int64)
     ids = np.empty(len(key), np.int64)
@@ -35,7 +34,7 @@ def group_direct(key: Any, space: int) -> Any:
 
 
 @lean_njit
-def tally(key: Any, rows: Any, counts: Any) -> Any:
+def tally(key: npt.NDArray[np.signedinteger], rows: CodeArray, counts: IntArray) -> int:
     """Add to ``counts`` how many keys occur how often; the most often that one does. ``rows`` is zero for every possible key."""
     most = 0
     for k in key:
@@ -50,7 +49,7 @@ def tally(key: Any, rows: Any, counts: Any) -> Any:
 
 
 @lean_njit
-def alike(first: Any, second: Any, width: int, rows: Any, place: Any, number: Any) -> Any:
+def alike(first: CodeArray, second: CodeArray, width: int, rows: CodeArray, place: IntArray, number: CodeArray) -> int:
     """Rows that share both codes with another row: their places, and a number for each pair of codes; how many rows there are.
 
     ``rows`` is zero for every possible pair, before and after.
@@ -73,7 +72,7 @@ def alike(first: Any, second: Any, width: int, rows: Any, place: Any, number: An
 
 
 @njit
-def group_hash(key: Any) -> Any:
+def group_hash(key: KeyArray) -> tuple[IntArray, IntArray]:
     """Open addressing with linear probing; the table doubles when half full."""
     bits = 12
     mask = np.uint64((1 << bits) - 1)
@@ -109,7 +108,7 @@ def group_hash(key: Any) -> Any:
 
 
 @njit
-def scramble(key: Any) -> Any:
+def scramble(key: np.uint64) -> np.uint64:
     """A mixing function of 64 bits (the finalizer of SplitMix64)."""
     z = np.uint64(key)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -118,7 +117,9 @@ def scramble(key: Any) -> Any:
 
 
 @njit
-def add_digit(key: Any, digits: Any, width: Any, lookup: Any, used: Any) -> None:
+def add_digit(
+    key: KeyArray, digits: npt.NDArray[np.unsignedinteger], width: np.uint64, lookup: npt.NDArray[np.uint32], used: BoolArray
+) -> None:
     for i in range(len(key)):
         digit = lookup[digits[i]]
         used[digit] = True
@@ -126,7 +127,7 @@ def add_digit(key: Any, digits: Any, width: Any, lookup: Any, used: Any) -> None
 
 
 @njit
-def count_hash(key: Any, most: int) -> Any:
+def count_hash(key: KeyArray, most: int) -> tuple[KeyArray, IntArray]:
     """Open addressing; keys and counts side by side; the table doubles when half full. Nothing if over ``most`` keys differ."""
     size = 1 << 16
     mask = np.uint64(size - 1)
@@ -169,7 +170,7 @@ def count_hash(key: Any, most: int) -> Any:
 
 
 @njit
-def sort_rows(rows: Any, bits: Any) -> Any:
+def sort_rows(rows: KeyArray, bits: IntArray) -> KeyArray:
     """Sort rows of numbers by their first ``len(bits)`` numbers, of so many bits each; the others go along. Stable."""
     n, width = rows.shape
     other = np.empty_like(rows)
@@ -199,7 +200,7 @@ def sort_rows(rows: Any, bits: Any) -> Any:
     return rows
 
 
-def order_of(key: Any, bits: int) -> Any:
+def order_of(key: KeyArray, bits: int) -> IntArray:
     """Positions that put numbers of so many bits in order; equal ones keep theirs."""
     rows = np.empty((len(key), 2), np.uint64)
     rows[:, 0], rows[:, 1] = key, np.arange(len(key), dtype=np.uint64)
@@ -207,14 +208,14 @@ def order_of(key: Any, bits: int) -> Any:
 
 
 @njit
-def mix_in(hashes: Any, values: ArrowValues) -> None:
+def mix_in(hashes: KeyArray, values: KeyArray) -> None:
     """``h = scramble(h · odd + value)`` for every row, in place."""
     for i in range(len(hashes)):
         hashes[i] = scramble(hashes[i] * ODD + values[i])
 
 
 @njit
-def hash_texts(offsets: Any, data: Any, out: Any) -> None:
+def hash_texts(offsets: CodeArray, data: npt.NDArray[np.uint8], out: KeyArray) -> None:
     """A 64-bit hash of each text, eight bytes at a time, from the buffers of an Arrow string array."""
     for i in range(len(offsets) - 1):
         at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])

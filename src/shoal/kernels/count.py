@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels import _loops as loops
-from shoal.kernels.group import DIRECT_FACTOR, SMALL, KeyArray, compiled_pays, group_words, mostly_distinct
-from shoal.model.counts.classes import IntArray
+from shoal.kernels.group import DIRECT_FACTOR, SMALL, compiled_pays, group_words, mostly_distinct
+from shoal.model.counts.classes import IntArray, KeyArray
 
 FEW = 1 << 16
 """Below this many keys numpy is quick enough to do without numba."""

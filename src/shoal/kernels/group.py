@@ -21,13 +21,11 @@ import numpy.typing as npt
 from shoal.errors import InternalError
 from shoal.kernels import _loops as loops
 from shoal.kernels.order import scrambled
-from shoal.model.counts.classes import LARGEST_KEY, ClassCounts, IntArray, PeopleCounts, SensitiveCounts, words_of
+from shoal.model.counts.classes import LARGEST_KEY, ClassCounts, IntArray, KeyArray, PeopleCounts, SensitiveCounts, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
-KeyArray = npt.NDArray[np.uint64]
 
 DIRECT_FACTOR = 4  # a direct table may have this many cells per row
 MOST_TALLY, LARGEST_TALLY = 32, 1 << 23  # one that only counts may have more, up to 32 MB

@@ -233,7 +233,7 @@ def sorted_order(hashes: HashArray) -> npt.NDArray[np.int64]:
     if len(hashes) < SOME:
         return np.argsort(hashes, kind="stable").astype(np.int64)
 
-    return order_of(hashes, 64)  # type: ignore[no-any-return]
+    return order_of(hashes, 64)
 
 
 SLOTS = 1 << 27

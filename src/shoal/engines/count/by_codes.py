@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.memory import bytes_to_count, left_for_data, limit_of_process
@@ -26,10 +25,20 @@ from shoal.engines.count.sql import count_by_sql
 from shoal.errors import EmptyTableError, UsageError
 from shoal.kernels.arrow import from_numpy
 from shoal.kernels.count import add_digit, count_keys, count_words, sort_words
-from shoal.kernels.group import DIRECT_FACTOR, KeyArray, Memberships, group_words, sum_by
+from shoal.kernels.group import DIRECT_FACTOR, Memberships, group_words, sum_by
 from shoal.kernels.text import canonical_text
 from shoal.kernels.threads import ahead, each
-from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, PackedCodes, PeopleCounts, SensitiveCounts, words_of
+from shoal.model.counts.classes import (
+    BoolArray,
+    ClassCounts,
+    CodeArray,
+    IntArray,
+    KeyArray,
+    PackedCodes,
+    PeopleCounts,
+    SensitiveCounts,
+    words_of,
+)
 from shoal.model.display import Progress
 from shoal.steps import ExpressionStep
 
@@ -41,8 +50,6 @@ MANY_CLASSES = 1 << 20
 
 SHORT = 8
 """Tallies over any of the columns come from a tally with this many times fewer combinations than rows."""
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 class Tally:

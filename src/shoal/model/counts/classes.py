@@ -22,6 +22,7 @@ IntArray = npt.NDArray[np.int64]
 CodeArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+KeyArray = npt.NDArray[np.uint64]
 
 MISSING = -1
 """The code of a missing value."""
