@@ -258,12 +258,7 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     sample = _cut(raw, encoding, path, options)
     blanks, guessed = sample.blanks, sample.header is None
     above = 0 if blanks or "skip" in options or type(options.get("header")) is int else names_at(sample.rows)
-    over, tail = sample.rows[:above], sample.rows[above:]
-    rows = [r for r in tail if not is_blank(r)]
-    if "delimiter" not in options:
-        _refuse_undivided(rows, path)
-    ended = not blanks and _delimiter_behind_names(rows)
-    rows = [r[:-1] if len(r) > len(rows[-1]) else r for r in rows] if ended else rows
+    rows, ended = _from_names_on(sample, above, path, options)
     single = "quote" not in options and _in_single_quotes(rows[0])
     if single and sample.single_quotes(rows):
         return sniff(raw, encoding, path, {**options, "quote": "'"})
@@ -279,7 +274,7 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
         BEHIND_NAMES: ended,
         IMPORT_IDS: ids > 0,
         **dict.fromkeys(sample.repairs, True),
-        SPACES: not blanks and len(first) > 1 and any(len(r) == 1 and not filled(r) for r in tail),
+        SPACES: not blanks and len(first) > 1 and any(len(r) == 1 and not filled(r) for r in sample.rows[above:]),
         FIRST_UNNAMED: unnamed,
     }
     names, padded = _names_of(rows[0], header)
@@ -291,7 +286,7 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
         blanks=blanks,
         rows=2 if labels else 1,
         labels=labels,
-        above=sum(map(bool, map(filled, over))),
+        above=sum(map(bool, map(filled, sample.rows[:above]))),
         comment=sample.comment,
         set_aside_bad=options.get("bad_lines") == "set-aside",
         padded=padded,
@@ -300,14 +295,31 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     )
     if blanks:
         return dialect, names
-    end = tail if sample.whole else _tail(path, encoding, sample.delimiter, sample.quote, len(names))
+    end = sample.rows[above:] if sample.whole else _tail(path, encoding, sample.delimiter, sample.quote, len(names))
+    layout = _lay_out(sample, above, rows, end, header=header, path=path)
+    return replace(dialect, layout=layout.settled(options, path.name)), names
+
+
+def _from_names_on(sample: _Sample, above: int, path: Path, options: Mapping[str, Any]) -> tuple[list[list[str]], bool]:
+    """The rows below those ``above`` the names, without blank ones; and whether a delimiter stood behind the last name."""
+    rows = [r for r in sample.rows[above:] if not is_blank(r)]
+    if "delimiter" not in options:
+        _refuse_undivided(rows, path)
+    ended = not sample.blanks and _delimiter_behind_names(rows)
+    return [r[:-1] if ended and len(r) > len(rows[-1]) else r for r in rows], ended
+
+
+def _lay_out(
+    sample: _Sample, above: int, rows: Sequence[list[str]], end: Sequence[list[str]], *, header: bool, path: Path
+) -> Layout:
+    """What of the rows is not a record, and the questions that their shape asks; ``end`` are the last rows of the file."""
+    over, tail, guessed = sample.rows[:above], sample.rows[above:], sample.header is None
     body, own = rows[1:] if header else rows, rows[0] if header else ()
-    layout = lay_out(body, end, len(names), whole=sample.whole, names=own)
+    layout = lay_out(body, end, len(rows[0]), whole=sample.whole, names=own)
     doubts = {strange_shape(own, [r for r in body if tuple(r) != layout.again], end, over, whole=sample.whole)}
     if header and not sample.whole and (stacked(tail) or _table_inside(path, sample.delimiter, sample.quote, tail)):
         doubts |= {"tables"}
-    doubts |= _doubts_above(over, rows, header=header, guessed=guessed)
-    return replace(dialect, layout=layout.asking(doubts).settled(options, path.name)), names
+    return layout.asking(doubts | _doubts_above(over, rows, header=header, guessed=guessed))
 
 
 def _refuse_other_kinds(text: str, path: Path, options: Mapping[str, Any]) -> None:
