@@ -134,7 +134,7 @@ def spoken_of(values: Sequence[str], kind: str) -> tuple[str, Evidence] | None:
             continue
         if vocabulary.letters > 1 and len(looked) < FEW_CODES and 4 * len({v[1:] for v in looked}) < 3 * len(looked):
             continue  # A14, H14, A15, H15: terms of years
-        if vocabulary.letters > 1 and vocabulary.mark is None and {v[:1] for v in looked} in _SEATS:
+        if vocabulary.letters > 1 and {v[:1] for v in looked} in _SEATS and not any("." in v for v in looked):
             continue  # A10 to C29
         if vocabulary.mark is not None and 10 * sum(vocabulary.mark.match(v) is not None for v in looked) < len(looked):
             continue
