@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from shoal.hierarchies.builders.number_texts import band_of
+from shoal.hierarchies.builders.number_texts import band_of, band_words
 from shoal.kernels.text import Pattern
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
@@ -24,8 +24,8 @@ REST = ("(other)", "other", "others", "(rest)", "rest")
 """Labels of the values that no other label stands for, where no level says more."""
 _RANGE = Pattern(r"(.+?)\.\.(.+)", re.DOTALL)
 _OPEN_LOW = Pattern(r"\s*[(\]]")
-_STRICT_BELOW = Pattern(r"\s*(<(?!=)|under|below|less than|unter|moins de|menos de|minder dan)", re.IGNORECASE)
-_STRICT_ABOVE = Pattern(r"\s*(>(?!=)|over|above|über|plus de|más de|meer dan)", re.IGNORECASE)
+_STRICT_BELOW = Pattern(rf"\s*(<(?!=)|{band_words('under')})", re.IGNORECASE)
+_STRICT_ABOVE = Pattern(rf"\s*(>(?!=)|{band_words('over')})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,3 +84,22 @@ def test_the_rest_is_what_no_other_label_stands_for() -> None:
     found = read_labels(Values(["a", "b", "c"]), ["c", "other", "*"])
     assert [f.tolist() for f in found if f is not None] == [[2], [0, 1], [0, 1, 2]]
     assert read_labels(Values(["a", "b", "c"]), ["c", "other", "odd"])[1] is None
+
+
+@pytest.mark.parametrize(
+    ("label", "read"),
+    [
+        ("menor de 25", ["18"]),
+        ("hasta 25", ["18", "25"]),
+        ("più di 31", ["90"]),
+        ("a partir de 31", ["31", "90"]),
+        ("mindestens 31", ["31", "90"]),
+        ("älter als 31", ["90"]),
+        ("25 até 31", None),
+        ("25 until 31", ["25", "31"]),
+    ],
+)
+def test_bands_are_read_in_the_words_of_the_list(label: str, read: list[str] | None) -> None:
+    values = Values(["18", "25", "31", "90"], np.array([18.0, 25.0, 31.0, 90.0]))
+    (places,) = read_labels(values, [label])
+    assert (None if places is None else [values.texts[i] for i in places]) == read

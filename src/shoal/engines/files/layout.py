@@ -46,7 +46,7 @@ def _one_of(section: str) -> str:
 
 
 _TOTAL = re.compile(
-    r"(grand|sub|overall|all|column)?[ -]?totals?( (général|general|geral|generale))?"
+    r"(grand|sub|overall|all|column)?[ -]?totals?"
     r"( ?\(?(of|n ?=|rows|records|for)?[ \d,.]*\)?)?"
 )
 DASHES = frozenset(["", "-", "–", "—", "―", "n/a", "na", "none", "."])

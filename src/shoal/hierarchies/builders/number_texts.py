@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,21 +18,29 @@ import numpy as np
 from shoal.hierarchies.builders.numbers import Intervals, interval_labels, number_bands, number_text
 from shoal.hierarchies.rule import Generalize, Rule, register_rule
 from shoal.hierarchies.values import unlike
-from shoal.kernels.text import Pattern
+from shoal.kernels.text import Pattern, word_lists
 from shoal.model.plan import Step
 
 _NUMBER = r"-?\d+(?:[,' ]\d{3})*(?:\.\d+)?"
 _MONEY = r"\s*[$€£]?\s*"
-_BELOW_WORDS = r"(?:<=?|≤|under|below|less than|up to|unter|bis|moins de|menos de|minder dan)"
-_FROM_WORDS = r"(?:>=?|≥|over|above|at least|ab|über|plus de|más de|meer dan)"
+_WORDS = word_lists(Path(__file__).parents[1] / "data" / "bands.txt")
+
+
+def band_words(*sections: str) -> str:
+    """A pattern of the words of bands: ``under``, ``up to``, ``over``, ``from``, ``to``, ``or more``."""
+    return "|".join(re.escape(word.replace("_", " ")) for section in sections for word in _WORDS[section])
+
+
+_BELOW_WORDS = rf"(?:<=?|≤|{band_words('under', 'up to')})"
+_FROM_WORDS = rf"(?:>=?|≥|{band_words('over', 'from')})"
 _BETWEEN = Pattern(
     rf"(?P<before>[\[(]?{_MONEY})(?P<low>{_NUMBER})"
-    rf"(?P<middle>\s*[^\d,.<>-]{{0,8}}(?:\s*[-–—,;:]\s*|\s(?:to|bis|à|a|tot|until)\s){_MONEY})"
+    rf"(?P<middle>\s*[^\d,.<>-]{{0,8}}(?:\s*[-–—,;:]\s*|\s(?:{band_words('to')})\s){_MONEY})"
     rf"(?P<high>{_NUMBER})(?P<after>\s*[^\d]{{0,12}})"
 )
 _BELOW = Pattern(rf"(?P<before>{_BELOW_WORDS}{_MONEY})(?P<high>{_NUMBER})(?P<after>[^\d]{{0,12}})", re.IGNORECASE)
 _FROM = Pattern(rf"(?P<before>(?:{_FROM_WORDS})?{_MONEY})(?P<low>{_NUMBER})(?P<after>\s*[^\d]{{0,24}})", re.IGNORECASE)
-_OPEN_WORDS = Pattern(r"\+|more|over|older|above|up$|mehr|älter|plus|más|mas|mais|oltre|ouder|meer", re.IGNORECASE)
+_OPEN_WORDS = Pattern(rf"\+|up$|{band_words('or more')}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
