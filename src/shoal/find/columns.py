@@ -228,6 +228,14 @@ def _few_codes(facts: ColumnFacts, topic: Topic | None) -> bool:
     return bare and facts.distinct < FEWEST_PHONES and (topic is None or topic.key != "phone")
 
 
+_NAMED = {
+    "alike": ("its values repeat exactly as those of the column that names people: another number of theirs", 0.7, "key", 18),
+    "surname": ("it holds single words in capitals beside names of people: the other part of the names", 0.6, "person_name", 1),
+    "others": ("nearly all its values stand in a column that names people: it names another of them", 0.6, "person_number", 18),
+}
+"""Why a column names people as another does, how sure that is, and what it is then."""
+
+
 def _mark_columns(
     made: list[tuple[ColumnFacts, Decision, ColumnFinding]], dummies: Mapping[str, ColumnFacts]
 ) -> tuple[ColumnFinding, ...]:
@@ -235,9 +243,10 @@ def _mark_columns(
     roles = {facts.name: finding.role for facts, _, finding in made}
     unit = person_column([(facts, decision) for facts, decision, _ in made])
     event = _event_time(made) if unit is not None else None
-    alike = _like_the_key(made, unit)
-    surnames = _beside_given_names(made)
-    others = _of_the_key(made)
+    named = dict.fromkeys(_of_the_key(made), _NAMED["others"])
+    named |= dict.fromkeys(_beside_given_names(made), _NAMED["surname"]) | dict.fromkeys(
+        _like_the_key(made, unit), _NAMED["alike"]
+    )
     shared = _shared_numbers(made, unit)
     weight = next((facts.name for facts, decision, _ in made if decision.topic == "survey_weight"), None)
     out = []
@@ -251,17 +260,9 @@ def _mark_columns(
             role = Role.QUASI if roles[marked.name] is Role.DIRECT else roles[marked.name]
             if role is Role.QUASI or finding.role not in (Role.QUASI, Role.DIRECT):  # never less careful than its own name
                 finding = replace(finding, role=role, reason=f"it marks one value of '{marked.name}'", change=CHANGE[role])
-        elif facts.name in alike:
-            why = "its values repeat exactly as those of the column that names people: another number of theirs"
-            finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.7, topic="key", hipaa=18)
-            finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
-        elif facts.name in surnames:
-            why = "it holds single words in capitals beside names of people: the other part of the names"
-            finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.6, topic="person_name", hipaa=1)
-            finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
-        elif facts.name in others:
-            why = "nearly all its values stand in a column that names people: it names another of them"
-            finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.6, topic="person_number", hipaa=18)
+        elif facts.name in named:
+            why, confidence, topic, hipaa = named[facts.name]
+            finding = replace(finding, role=Role.DIRECT, reason=why, confidence=confidence, topic=topic, hipaa=hipaa)
             finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
         elif facts.name in shared:
             why = "numbers or codes that several of the people share whom another column names: others may know it"
