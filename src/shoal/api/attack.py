@@ -401,11 +401,9 @@ def _any_table(
     exposed: str | Path | None,
 ) -> AttackReport:
     if original is None or (control is None and key is None):
-        raise UsageError(
-            "a table is attacked with its original and a control group.",
-            hint="Keep some people out of the making of the table, and name both: --original and --control. "
-            "Changed numbers need no control group where --key names the same person in both.",
-        )
+        hint = "Keep some people out of the making of the table, and name both: --original and --control. "
+        hint += "Changed numbers need no control group where --key names the same person in both."
+        raise UsageError("a table is attacked with its original and a control group.", hint=hint)
     if key is None and numbers is not None:
         raise UsageError("changed numbers are held against the person's own.", hint="Name the column of persons: --key.")
     if control is None and secrets is not None:

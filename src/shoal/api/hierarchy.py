@@ -60,10 +60,9 @@ class ColumnLevels:
             return target
         rows = [row for i, row in enumerate(self.hierarchy.to_rows()) if i not in rare]
         if not rows:
-            raise UsageError(
-                f"every value of '{self.column}' has fewer than {self.k} records: a file would only name them.",
-                hint="Use the rule itself in the policy, or pass public (--public) where the values are public knowledge.",
-            )
+            what = f"every value of '{self.column}' has fewer than {self.k} records: a file would only name them."
+            hint = "Use the rule itself in the policy, or pass public (--public) where the values are public knowledge."
+            raise UsageError(what, hint=hint)
         stars = tuple([TOP] * len(rows[0]))
         write_arx(FromTree((*(tuple(row) for row in rows), stars)), target)
         return target

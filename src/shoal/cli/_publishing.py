@@ -330,10 +330,9 @@ def _count(
     with _shared.progress("counting"), shoal.open(table) as opened:
         counts = opened.count(wanted, unit=unit, weight=count)
     if counts.n_people is not None and counts.n_members != counts.n_people:
-        raise UsageError(
-            f"{counts.n_members - counts.n_people:,} times a person is in more than one cell of {', '.join(wanted)}.",
-            hint="A record counts each person once: keep one row per person (the latest, say), or fewer attributes.",
-        )
+        what = f"{counts.n_members - counts.n_people:,} times a person is in more than one cell of {', '.join(wanted)}."
+        hint = "A record counts each person once: keep one row per person (the latest, say), or fewer attributes."
+        raise UsageError(what, hint=hint)
     if counts.n_people is None and count is None:
         _shared.say("Each row is taken as one person. If a person may have several rows, name the person column (--unit).")
     for column, code, values in zip(columns, codes, counts.categories, strict=False):

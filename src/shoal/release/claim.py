@@ -30,6 +30,16 @@ RENDERED = ("shoal 0.3.0", f"shoal {__version__}")
 NOT_COUNTED = "the data were not counted: the files of the folder are not those that were signed"
 Step = tuple[str, Callable[[], str]]
 C = TypeVar("C", bound=SignedCertificate)
+P = TypeVar("P")
+
+
+@dataclass(frozen=True)
+class Certified(Generic[C, P]):
+    """A signed certificate, its page, and the plan as it is published."""
+
+    certificate: C
+    page: str
+    plan: P
 
 
 @dataclass(frozen=True)
@@ -151,10 +161,9 @@ class Claim(ABC, Generic[C]):
     def report(self) -> str:
         """The page is, byte for byte, the one that follows from the certificate, for any version that wrote it."""
         if self.certificate.tool not in RENDERED:
-            raise TamperError(
-                "the report is not checked: it was not written by a version whose pages this version of Shoal can make again "
-                f"({', '.join(RENDERED)}). Do not rely on it; read the certificate."
-            )
+            what = "the report is not checked: it was not written by a version whose pages this version of Shoal can make again "
+            what += f"({', '.join(RENDERED)}). Do not rely on it; read the certificate."
+            raise TamperError(what)
         if (self.place / REPORT).read_bytes() != self.page().encode():
             raise TamperError("the report is not the page that follows from the certificate.")
         return "the report is the page that follows from the certificate"
@@ -167,10 +176,9 @@ class Claim(ABC, Generic[C]):
             who = "nobody's name is proven" if alone else "compare the fingerprint with the publisher's"
             return f"the signature fits (key {key.fingerprint}, {key.origin}; {who})"
         if expected == sign.fingerprint(key.public, sign.SHORT_DIGITS):
-            raise TamperError(
-                "the expected fingerprint is the short one of 0.3.0, for which another key can be searched. "
-                "Ask the publisher for the public key or the fingerprint of 32 digits."
-            )
+            what = "the expected fingerprint is the short one of 0.3.0, for which another key can be searched. "
+            what += "Ask the publisher for the public key or the fingerprint of 32 digits."
+            raise TamperError(what)
         if expected not in (key.public, key.fingerprint):
             raise TamperError("the release is signed with another key than the one expected.")
         return f"the signature fits and the key {key.fingerprint} is the one expected"

@@ -8,10 +8,10 @@ Cost     reads each file once for its hash and the data once more to count; a mi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import TamperError, UnreadableError, UsageError
 from shoal.model.certificate.certificate import EVENT_FORMAT, EVENT_FORMAT_1, NAME, REPORT, Certificate
@@ -19,7 +19,7 @@ from shoal.model.certificate.file import stated_format
 from shoal.model.certificate.halves import LINKED_FORMATS
 from shoal.model.display import Progress, silent
 from shoal.release.certificate.signing import check_ordinary, file_entry, signed
-from shoal.release.claim import NOT_COUNTED, C, Check, Claim, Step, Verification, try_check
+from shoal.release.claim import NOT_COUNTED, C, Certified, Check, Claim, P, Step, Verification, try_check
 from shoal.release.make.private_file import check as check_seed
 from shoal.release.make.private_file import private_of
 
@@ -74,17 +74,15 @@ def verify(
     return Verification(str(folder), tuple(checks), whole, claim.summary())
 
 
-def seal(body: C, page: str, stage: Path, signer: Signer, **options: Any) -> C:
-    """Write the page and the signed certificate beside the data, then verify the whole folder.
-
-    ``body`` is the certificate as its file gives it back (``as_read``), of which the page is a function.
-    """
-    file = stage / REPORT
+def seal(certificate: C, render: Callable[[C], str], plan: P, stage: Path, signer: Signer, **options: Any) -> Certified[C, P]:
+    """Write the page and the signed certificate beside the data, then verify the whole folder."""
+    body, file = certificate.as_read, stage / REPORT  # the page follows from the file of the certificate alone
+    page = render(body)
     file.write_text(page, encoding="utf-8", newline="\n")
-    whole: Any = signed(replace(body, files=(*body.files, file_entry(file))), signer)
+    whole = signed(replace(body, files=(*body.files, file_entry(file))), signer)
     (stage / NAME).write_bytes(whole.to_bytes())
     verify(stage, **options).require()
-    return cast(C, whole)
+    return Certified(whole, page, plan)
 
 
 def _steps(

@@ -106,10 +106,8 @@ def _columns(c: Any) -> list[Block]:
         for x in c.columns
     ]
     heads = ("column", "", "values", "missing", "distance", "distance, original detail", "Hellinger")
-    words = (
-        "Distance: share of the records that would have to change their value to give the original distribution, at the "
-        "published detail; at the original detail with each group spread evenly over its values."
-    )
+    words = "Distance: share of the records that would have to change their value to give the original distribution, at the "
+    words += "published detail; at the original detail with each group spread evenly over its values."
     out: list[Block] = [
         Figure(svg(drawn), "How fine the published cells are, 100 % as before."),
         Table(heads, rows, right=range(2, 7)),

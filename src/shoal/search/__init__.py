@@ -10,12 +10,12 @@ from typing import Any
 
 _WHERE = {
     "lattice": "shoal.search.full_domain.lattice",
-    "frontier": "shoal.search.full_domain.frontier",
+    "frontier": "shoal.search.full_domain.lattice",
     "local": "shoal.search.local_recoding.local",
     "loss_at": "shoal.search.full_domain.lattice",
     "allocation": "shoal.search.probabilistic",
     "Allocation": "shoal.search.probabilistic",
-    "FrontierPoint": "shoal.search.full_domain.frontier",
+    "FrontierPoint": "shoal.search.full_domain.lattice",
     "LocalResult": "shoal.search.local_recoding.local",
     "SearchResult": "shoal.search.problem.search_result",
     "Alternative": "shoal.search.problem.search_result",

@@ -94,10 +94,8 @@ def exposed_people(
     if verdict != "holds":
         few = people < min(original.n, MOST_PEOPLE)
         who = f"{'most unusual ' if few else ''}people of the original"
-        sentence = (
-            f"{many:,} of {people:,} {who} have a published record that {how} {others:,} of as many people "
-            f"who were not in it (by {where})."
-        )
+        sentence = f"{many:,} of {people:,} {who} have a published record that {how} {others:,} of as many people "
+        sentence += f"who were not in it (by {where})."
     listed = listed_people([*exposed], [r for r, _ in exposed.values()], [[columns[j] for j in by] for _, by in exposed.values()])
     return AttackResult.exact("exposed people", QUESTION, rate, None, f"by {where}", verdict, sentence), listed
 

@@ -241,9 +241,7 @@ def result_of(name: str, question: str, excess: Excess, worst: str, claim: str) 
     """The result with the risk beyond the control group as its rate."""
     low, high = excess.interval
     risk = min(1.0, max(0.0, excess.risk))
-    sentence = (
-        f"{claim}: {excess.successes:,} of {excess.tries:,} tries on the original succeed, {excess.control:,} of "
-        f"{excess.control_tries:,} on the control group."
-    )
+    sentence = f"{claim}: {excess.successes:,} of {excess.tries:,} tries on the original succeed, {excess.control:,} of "
+    sentence += f"{excess.control_tries:,} on the control group."
     ends = max(0.0, min(1.0, low)), max(0.0, min(1.0, high))
     return AttackResult(name, question, risk, *ends, None, worst, verdict_of(low), sentence)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,10 +33,6 @@ from shoal.release.plan.published_classes import Decision, Shown
 from shoal.release.proof.facts import Facts
 from shoal.steps import Round
 from shoal.version import __version__
-
-if TYPE_CHECKING:
-    from shoal.release.plan.prepare import Prepared
-
 
 NOT_STATED = "not stated"
 

@@ -180,12 +180,10 @@ def check_named(table: Table, policy: Policy, columns: Sequence[str]) -> None:
         raise RoleError("the columns of an event table are named one by one.", hint="Write rest: drop, or name those that stay.")
     left = [n for n in table.schema.names if n not in roles.union(columns)]
     if left and policy.rest != "drop":
-        raise RoleError(
-            f"{len(left)} of {len(table.schema.names)} columns of '{table.name}' have no role: {', '.join(left[:20])}.",
-            hint="Name each under events (unit, time, place), roles.direct (left out), roles.sensitive (with a requirement) or "
-            "roles.insensitive (published as it is); or write roles: {rest: drop}.",
-            columns=tuple(left),
-        )
+        what = f"{len(left)} of {len(table.schema.names)} columns of '{table.name}' have no role: {', '.join(left[:20])}."
+        hint = "Name each under events (unit, time, place), roles.direct (left out), roles.sensitive (with a requirement) or "
+        hint += "roles.insensitive (published as it is); or write roles: {rest: drop}."
+        raise RoleError(what, hint=hint, columns=tuple(left))
 
 
 def complete(table: Table, names: tuple[str, ...], needed: tuple[str, ...]) -> tuple[Any, int]:

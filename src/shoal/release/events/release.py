@@ -16,13 +16,14 @@ from shoal.engines.open import open as opened
 from shoal.errors import InfeasibleError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.measures.events.knowledge import most_known
-from shoal.model.attack import worst_first
+from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import Requirement
 from shoal.release.certificate.database_table import check_target
+from shoal.release.claim import Certified
 from shoal.release.events.contents import WrittenEvents, certificate_of, derive
 from shoal.release.events.decided import Together
 from shoal.release.events.groups import TOGETHER, Groups, in_groups
@@ -33,7 +34,7 @@ from shoal.release.events.uses import FLOWS, earlier_flows, flows_only, with_flo
 from shoal.release.events.verify import facts_of_table
 from shoal.release.make import private_file
 from shoal.release.make.carry_out import Output, data_place
-from shoal.release.make.certify import Certified, input_hash
+from shoal.release.make.certify import input_hash
 from shoal.release.make.private_file import objections
 from shoal.release.make.recode import ENDINGS
 from shoal.release.make.release import Release
@@ -174,11 +175,9 @@ def decide_events(
     decided = _decided(table, fixed, None if plan is None else plan.most_records, progress)
     limit = policy.loss_limit
     if limit is not None and decided.loss > limit:
-        raise InfeasibleError(
-            f"the plan that loses least loses {written(decided.loss, 2)} of 1, and {written(limit)} is allowed "
-            f"({decided.shape.words}).",
-            hint="Raise allow: {loss: …}, allow more records to be left out, or ask for less.",
-        )
+        what = f"the plan that loses least loses {written(decided.loss, 2)} of 1, and {written(limit)} is allowed "
+        what += f"({decided.shape.words})."
+        raise InfeasibleError(what, hint="Raise allow: {loss: …}, allow more records to be left out, or ask for less.")
     return EventRelease(decided, output, started)
 
 
@@ -232,22 +231,14 @@ def carry_out(
     (stage / PLAN).write_text(plan_text, encoding="utf-8", newline="\n")
     digest, seed = hashlib.sha256(plan_text.encode()).hexdigest(), decided.policy.seed
     salt = signer.keyed_hash([str(seed).encode(), plan_text.encode()], purpose="seed")
-    objected = objections(output.left_out, signer)
-    kept = private_file.Kept(seed, salt, None, digest, objected[1] if objected else "")
+    objected, list_salt = objections(output.left_out, signer)
+    kept = private_file.Kept(seed, salt, None, digest, list_salt)
     progress(0.85, "attacking")
     attacks = decided.attacks(data, data_written, lambda done, what: progress(0.85 + 0.1 * done, what))
     attacks += [joined_with(data, data_written, decided.steps, Path(earlier), requirements) for earlier in output.earlier]
     attacks += earlier_flows(data, data_written, decided.steps, [Path(e) for e in output.earlier], requirements)
     attacks = worst_first(attacks)
-    broken = [a for a in attacks if a.verdict == "broken"]
-    if broken:
-        raise VerificationError(
-            f"an attack does better than the release would claim ({broken[0].name}): {broken[0].sentence} Nothing was released.",
-            hint="Use coarser times or places, or renew pseudonyms."
-            if not broken[0].name.startswith("further column")
-            else "Name the column under roles.direct; if nobody knows or uses it: allow: {identifying: {column: why}}",
-            attacks=tuple(broken),
-        )
+    _require_unbroken(attacks)
     source = _input_hash(decided, output, signer)
     if output.to_table is not None:
         progress(0.95, "writing the table")
@@ -261,16 +252,27 @@ def carry_out(
         commitment=str(kept.commitment),
         attacks=attacks,
         uses=decided.uses(),
-        objections=objected[0] if objected else None,
+        objections=objected,
         snapshot=output.held.snapshot if output.held is not None else None,
         input_hash=source,
     )
     progress(0.95, "certifying")
     new = table.neighbour(output.to_table) if output.to_table is not None else None
     signed = certificate_of(decided.policy, decided.steps, decided.cost(), decided.before(max(facts.smallest)), written)
-    body = derive(signed, facts, stage, new).as_read
-    page = render(body)
-    return Certified(seal(body, page, stage, signer, table=new), page, decided.plan), kept
+    return seal(derive(signed, facts, stage, new), render, decided.plan, stage, signer, table=new), kept
+
+
+def _require_unbroken(attacks: Sequence[AttackResult]) -> None:
+    """No attack does better than the release would claim."""
+    broken = [a for a in attacks if a.verdict == "broken"]
+    if broken:
+        raise VerificationError(
+            f"an attack does better than the release would claim ({broken[0].name}): {broken[0].sentence} Nothing was released.",
+            hint="Use coarser times or places, or renew pseudonyms."
+            if not broken[0].name.startswith("further column")
+            else "Name the column under roles.direct; if nobody knows or uses it: allow: {identifying: {column: why}}",
+            attacks=tuple(broken),
+        )
 
 
 def _to_table(decided: Decided, name: str, data: Path, source: EventData, facts: EventFacts) -> EventData:

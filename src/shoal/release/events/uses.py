@@ -224,10 +224,9 @@ def flows_only(events: EventTable) -> Solution:
     outcome = plan_of(flows.kept, None, None, 0.0, 0)
     if outcome.left_out > most_of(problem.allow, problem.n):
         share = outcome.left_out / problem.n
-        raise InfeasibleError(
-            f"{share:.2%} of the trips are of flows that cannot be published, and {problem.allow:.2%} may be left out.",
-            hint=f"Allow it: allow: {{suppress: {written(ceil(share * 1e4) / 1e4)}}}; or count between fewer, larger places.",
-        )
+        what = f"{share:.2%} of the trips are of flows that cannot be published, and {problem.allow:.2%} may be left out."
+        hint = f"Allow it: allow: {{suppress: {written(ceil(share * 1e4) / 1e4)}}}; or count between fewer, larger places."
+        raise InfeasibleError(what, hint=hint)
     return replace(outcome, tried=1)
 
 

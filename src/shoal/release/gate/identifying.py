@@ -75,12 +75,9 @@ def check_identifying(table: Table, policy: Policy, *, judged: Sequence[str] = (
 
 def _identifying(name: str, policy: Policy, why: str) -> RoleError:
     role = "insensitive" if name in policy.insensitive else "sensitive"
-    return RoleError(
-        f"column '{name}' is called {role} and would be published as it is, but {why}.",
-        hint=f"Move '{name}' under roles.direct or roles.quasi. If it names nobody, say why: "
-        f"allow: {{identifying: {{{name}: the reason}}}}",
-        column=name,
-    )
+    hint = f"Move '{name}' under roles.direct or roles.quasi. If it names nobody, say why: "
+    hint += f"allow: {{identifying: {{{name}: the reason}}}}"
+    return RoleError(f"column '{name}' is called {role} and would be published as it is, but {why}.", hint=hint, column=name)
 
 
 MOST_IDS = 1_000_000
@@ -112,11 +109,9 @@ def check_insensitive(columns: ColumnReader, policy: Policy) -> None:
 
 def looks_sensitive(preset: str, refusal: Refused) -> RoleError:
     """The error for an insensitive column that looks sensitive beside a preset that asks for more there."""
-    return RoleError(
-        f"column '{refusal.column}' is called insensitive, but {refusal.why}; preset '{preset}' asks for more there.",
-        hint=f"Move '{refusal.column}' under roles.sensitive, or leave the preset out and write what you require.",
-        column=refusal.column,
-    )
+    what = f"column '{refusal.column}' is called insensitive, but {refusal.why}; preset '{preset}' asks for more there."
+    hint = f"Move '{refusal.column}' under roles.sensitive, or leave the preset out and write what you require."
+    return RoleError(what, hint=hint, column=refusal.column)
 
 
 def identifying(facts: ColumnFacts) -> str:

@@ -212,10 +212,8 @@ def undecided(names: Sequence[str]) -> PolicyError:
 
 def finer(name: str, why: str) -> PolicyError:
     """The error for a column that would be published in more detail than the list allows."""
-    return PolicyError(
-        f"column '{name}' would be published finer than the safe-harbor list allows: {why}.",
-        hint=f"Give '{name}' a hierarchy with the list's groups (dates: years; ZIP: three digits; ages: 90 and over in one) and "
-        f"a min_level, or move it under roles.direct. If it is none of the eighteen: "
-        f"allow: {{none_of_the_eighteen: {{{name}: the reason}}}}",
-        column=name,
-    )
+    what = f"column '{name}' would be published finer than the safe-harbor list allows: {why}."
+    hint = f"Give '{name}' a hierarchy with the list's groups (dates: years; ZIP: three digits; ages: 90 and over in one) and "
+    hint += "a min_level, or move it under roles.direct. If it is none of the eighteen: "
+    hint += f"allow: {{none_of_the_eighteen: {{{name}: the reason}}}}"
+    return PolicyError(what, hint=hint, column=name)

@@ -178,12 +178,10 @@ def _carry_out(
         require_same(part.prepared, held)
     counted = everybody(files_of(stage, entries))
     _as_planned(family, chosen, counted)
-    left = None
-    if family.objections is not None:
-        left = objections(LeftOut(family.parts[0].table, family.listed, family.objections), signer)
-    body = _body(family, chosen, tuple(entries), counted, left[0] if left else None, stage)
-    body = body.as_read
-    return seal(body, render(body), stage, signer), left[1] if left else ""
+    left = None if family.objections is None else LeftOut(family.parts[0].table, family.listed, family.objections)
+    objected, list_salt = objections(left, signer)
+    body = _body(family, chosen, tuple(entries), counted, objected, stage)
+    return seal(body, render, None, stage, signer).certificate, list_salt
 
 
 def _write_table(
@@ -296,10 +294,9 @@ def _refuse_found(certificate: LinkedCertificate) -> None:
     found = next((a for a in certificate.attacks if a.name == FURTHER and a.verdict == "broken"), None)
     if found is not None:
         limit, worst = as_percent(found.claimed or 0.0), f" (most is found by {found.worst})" if found.worst else ""
-        raise VerificationError(
-            f"any three published columns are not known to find at most {limit} of the people. {found.sentence}",
-            hint=f"Name columns under roles.direct of their table{worst}, or raise 'require: {{known_columns: …}}'.",
-        )
+        what = f"any three published columns are not known to find at most {limit} of the people. {found.sentence}"
+        hint = f"Name columns under roles.direct of their table{worst}, or raise 'require: {{known_columns: …}}'."
+        raise VerificationError(what, hint=hint)
 
 
 def _before(family: Family) -> LinkedNumbers:

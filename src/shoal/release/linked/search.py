@@ -61,10 +61,9 @@ def choose(family: Family, progress: Progress = silent) -> Chosen:
         other = _refine(family, charge, top, limit, first)
         best = other if other.loss < best.loss else best
     if best.loss > policy.loss:
-        raise InfeasibleError(
-            f"the best plan found would lose {best.loss:.2f} of what the quasi-identifiers tell; the limit is {policy.loss:g}.",
-            hint="Ask for a smaller k or 'known', allow more suppression, give finer hierarchies, or allow it: allow: {loss: 1}.",
-        )
+        what = f"the best plan found would lose {best.loss:.2f} of what the quasi-identifiers tell; the limit is {policy.loss:g}."
+        hint = "Ask for a smaller k or 'known', allow more suppression, give finer hierarchies, or allow it: allow: {loss: 1}."
+        raise InfeasibleError(what, hint=hint)
     return best
 
 
@@ -277,10 +276,9 @@ class _Rows:
         for _ in range(most):
             room = self.start[people + 1] - 1 - last
             if int(room.sum()) > MOST_SETS:
-                raise UsageError(
-                    f"some people have very many rows: more than {MOST_SETS:,} choices of known rows would be looked at.",
-                    hint="Ask for a smaller 'known', give coarser hierarchies, or leave people with very many rows out first.",
-                )
+                what = f"some people have very many rows: more than {MOST_SETS:,} choices of known rows would be looked at."
+                hint = "Ask for a smaller 'known', give coarser hierarchies, or leave people with very many rows out first."
+                raise UsageError(what, hint=hint)
             base = np.repeat(np.arange(len(people)), room)
             row = last[base] + 1 + (np.arange(len(base)) - np.repeat(np.cumsum(room) - room, room))
             fits = (self.copy[row] == 0) | (row - 1 == last[base])

@@ -115,12 +115,10 @@ def _refuse_broken(prepared: Prepared, results: list[AttackResult]) -> None:
         )
     telling = tells(results) if prepared.policy.hardened else None
     if telling is not None:
-        raise VerificationError(
-            f"the policy asks for a hardened release, but {telling.name} succeeds at {written(telling.rate or 0.0, 3)}. "
-            "Nothing was released.",
-            hint="Let a plan be searched (method: lattice, without --plan), or leave 'hardened' out.",
-            attacks=(telling,),
-        )
+        what = f"the policy asks for a hardened release, but {telling.name} succeeds at {written(telling.rate or 0.0, 3)}. "
+        what += "Nothing was released."
+        hint = "Let a plan be searched (method: lattice, without --plan), or leave 'hardened' out."
+        raise VerificationError(what, hint=hint, attacks=(telling,))
 
 
 def _unchanged_columns(prepared: Prepared, before: Certificate) -> list[str]:

@@ -21,12 +21,14 @@ from shoal.model.requirement import KnownColumns
 from shoal.release.certificate import codebook
 from shoal.release.certificate import database_table as database
 from shoal.release.certificate.contents import Written, certificate_of
+from shoal.release.certificate.derive import derive
 from shoal.release.certificate.labels import classings
 from shoal.release.certificate.sentences import accepted_notes, today
+from shoal.release.claim import Certified
 from shoal.release.make import private_file
 from shoal.release.make import recode as delta
 from shoal.release.make.attacks import Early, early_attacks, run_attacks
-from shoal.release.make.certify import Certified, certify, input_hash, published_plan, run_analyses
+from shoal.release.make.certify import input_hash, published_plan, run_analyses
 from shoal.release.make.count_again import Counted, alongside, count_again, count_people, require_same, trees_of
 from shoal.release.make.dependent_columns import dependent_columns
 from shoal.release.make.known_columns import count_known, known_share, name_worst
@@ -40,6 +42,8 @@ from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, alike, recursive_levels
 from shoal.release.proof.read import header, logical, rows
 from shoal.release.proof.recount import FileColumns
+from shoal.release.verification import seal
+from shoal.report.release_report import render
 
 if TYPE_CHECKING:
     from shoal.engines.recode.write import Recoded
@@ -160,8 +164,8 @@ def _prove(
     people = count_people(prepared, decision, stage, counted)
     prepared.table.give_back()
     shown = published_plan(prepared, decision)
-    objected = objections(output.left_out, signer)
-    kept = private_file.kept(decision.plan, shown, signer, objected[1] if objected else "")
+    objected, list_salt = objections(output.left_out, signer)
+    kept = private_file.kept(decision.plan, shown, signer, list_salt)
     plan_file = stage / PLAN
     plan_file.write_text(shown.to_json(), encoding="utf-8", newline="\n")
     written_data = _data(prepared, decision, data, output.format)
@@ -196,7 +200,7 @@ def _prove(
         commitment=kept.commitment if kept else None,
         input_hash=input_hash(prepared.table, signer),
         snapshot=output.held.snapshot if output.held is not None else None,
-        objections=objected[0] if objected else None,
+        objections=objected,
         attacks=attacks,
         frontier=trade_off(prepared, decision),
         identifiers=identifiers,
@@ -213,7 +217,8 @@ def _prove(
         moved = _to_table(prepared, decision, output.to_table, counted, certificate.data)
         moved = replace(moved, table=output.table_name)
         certificate, table = replace(certificate, data=moved), prepared.table.neighbour(output.to_table)
-    return certify(certificate, shown, stage, signer, table, counted), kept
+    whole = derive(certificate, counted.facts, stage, table)
+    return seal(whole, render, shown, stage, signer, table=table, counted=(counted.sha256, counted.facts)), kept
 
 
 def data_place(stage: Path, output: Output) -> Path:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,45 +17,18 @@ from shoal.errors import DataError
 from shoal.kernels import signatures as sign
 from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
-from shoal.model.certificate.certificate import Certificate, SignedCertificate
 from shoal.model.certificate.parts import Analysis
 from shoal.model.display import written
 from shoal.model.plan import Plan, Step
-from shoal.release.certificate.derive import MOST_ANALYSED, analysed_columns, analysis_title, compared, derive, texts_of
-from shoal.release.make.count_again import Counted
+from shoal.release.certificate.derive import MOST_ANALYSED, analysed_columns, analysis_title, compared, texts_of
 from shoal.release.plan.coarser_start import rare_in_groups
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision, at_level
 from shoal.release.proof.read import batches, header, logical
-from shoal.release.verification import seal
-from shoal.report.release_report import render
 from shoal.steps import MapValues
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
-
-
-C = TypeVar("C", bound=SignedCertificate)
-P = TypeVar("P")
-
-
-@dataclass(frozen=True)
-class Certified(Generic[C, P]):
-    """A signed certificate, its page, and the plan as it is published."""
-
-    certificate: C
-    page: str
-    plan: P
-
-
-def certify(
-    certificate: Certificate, plan: Plan, stage: Path, signer: sign.Signer, table: Table | None, counted: Counted
-) -> Certified[Certificate, Plan]:
-    """Write report and signed certificate beside the data, then verify the whole folder; ``counted`` are its data."""
-    body = derive(certificate, counted.facts, stage, table).as_read  # the page follows from the file of the certificate alone
-    page = render(body)
-    whole = seal(body, page, stage, signer, table=table, counted=(counted.sha256, counted.facts))
-    return Certified(whole, page, plan)
 
 
 def input_hash(table: Table, signer: sign.Signer) -> str | None:

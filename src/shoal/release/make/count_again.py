@@ -186,11 +186,9 @@ def check_linked(linked_k: int | None, k: int) -> None:
     shoal.errors.VerificationError: people with several records stay linked: as few as 4 have ...
     """
     if linked_k is not None and linked_k < k:
-        raise VerificationError(
-            f"people with several records stay linked: as few as {linked_k} have the same number of records in the same "
-            f"classes, {k} are asked.",
-            hint="Publish the unit as 'drop', or make the quasi-identifiers constant per person.",
-        )
+        what = f"people with several records stay linked: as few as {linked_k} have the same number of records in the same "
+        what += f"classes, {k} are asked."
+        raise VerificationError(what, hint="Publish the unit as 'drop', or make the quasi-identifiers constant per person.")
 
 
 T = TypeVar("T")

@@ -208,10 +208,10 @@ def check(stated: PlanEntry, path: str | Path) -> str:
     return "the private file belongs to this release: its seed and plan are those the certificate is bound to"
 
 
-def objections(left: LeftOut | None, signer: Signer) -> tuple[Objections, str] | None:
-    """What is certified of the list, and the salt of the commitment, which is kept apart; None without a list."""
+def objections(left: LeftOut | None, signer: Signer) -> tuple[Objections | None, str]:
+    """What is certified of the list, and the salt of the commitment, which is kept apart; nothing without a list."""
     if left is None:
-        return None
+        return None, ""
     salt = signer.keyed_hash([i.encode() + b"\n" for i in sorted(left.ids)], purpose="objections")
     left_out = left.told
     bound = commitment(left.ids, salt)

@@ -18,9 +18,10 @@ from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
 from shoal.model.plan import Plan
 from shoal.release.certificate import codebook
+from shoal.release.claim import Certified
 from shoal.release.make import private_file
 from shoal.release.make.carry_out import Output, carry_out, checked
-from shoal.release.make.certify import Certified, leaves_out
+from shoal.release.make.certify import leaves_out
 from shoal.release.make.frame import FrameTypes, as_pandas, read_frame
 from shoal.release.make.recode import ending
 from shoal.release.plan.prepare import Prepared

@@ -343,12 +343,11 @@ def check_links(prepared: Prepared, decision: Decision) -> None:
     alike = people_alike(prepared, decision, unit)
     few = sum(n for n in alike if n < k)
     if few:
-        raise InfeasibleError(
-            f"people with several records stay linked: as few as {min(alike)} have the same number of records in the same "
-            f"classes, {k} are asked. {few:,} of {sum(alike):,} people share theirs with too few.",
-            hint="Publish the unit as 'drop', so that records of a person are not linked; or leave these people out "
-            "first; or give each a pseudonym that is renewed (shoal vault domain add --renew-uses 1).",
-        )
+        what = f"people with several records stay linked: as few as {min(alike)} have the same number of records in the same "
+        what += f"classes, {k} are asked. {few:,} of {sum(alike):,} people share theirs with too few."
+        hint = "Publish the unit as 'drop', so that records of a person are not linked; or leave these people out "
+        hint += "first; or give each a pseudonym that is renewed (shoal vault domain add --renew-uses 1)."
+        raise InfeasibleError(what, hint=hint)
 
 
 def people_alike(prepared: Prepared, decision: Decision, unit: str) -> list[int]:

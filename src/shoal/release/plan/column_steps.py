@@ -115,12 +115,10 @@ def _step(prepared: Prepared, column: Column, classed: Classed) -> Step | None:
 
 def _refusal(name: str, one: OnList, why: str) -> PolicyError:
     asks = "removes, but it is not direct" if one.classed.kind == "remove" else "makes coarser, but not in this spelling"
-    return PolicyError(
-        f"column '{name}' looks like '{one.classed.title}' ({one.classed.evidence}), which the safe-harbor list {asks}: {why}.",
-        hint=f"Move '{name}' under roles.direct. If it is none of the eighteen, say why: "
-        f"allow: {{none_of_the_eighteen: {{{name}: the reason}}}}",
-        column=name,
-    )
+    what = f"column '{name}' looks like '{one.classed.title}' ({one.classed.evidence}), which the safe-harbor list {asks}: {why}."
+    hint = f"Move '{name}' under roles.direct. If it is none of the eighteen, say why: "
+    hint += f"allow: {{none_of_the_eighteen: {{{name}: the reason}}}}"
+    return PolicyError(what, hint=hint, column=name)
 
 
 def _derived(name: str) -> PolicyError:

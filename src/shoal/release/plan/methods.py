@@ -155,11 +155,9 @@ def _resisting_local(prepared: Prepared, decision: Decision) -> Decision:
     telling = tells(on_the_choice(prepared, decision)) if prepared.policy.hardened else None
     if telling is None:
         return decision
-    raise InfeasibleError(
-        f"the choice of this local recoding tells something: {telling.name} succeeds at {written(telling.rate or 0.0, 3)}. "
-        "Cells with sets of values, or method: lattice, whose levels can be raised, may resist.",
-        hint="Use cells: sets or method: lattice, or leave 'hardened' out.",
-    )
+    what = f"the choice of this local recoding tells something: {telling.name} succeeds at {written(telling.rate or 0.0, 3)}. "
+    what += "Cells with sets of values, or method: lattice, whose levels can be raised, may resist."
+    raise InfeasibleError(what, hint="Use cells: sets or method: lattice, or leave 'hardened' out.")
 
 
 def _of_local(prepared: Prepared, result: LocalResult, coded: list[tuple[CodeArray, tuple[str | None, ...]]]) -> Decision:

@@ -37,12 +37,9 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
     rules = policy_file.schema()
     roles = plain.get("roles", {})
     if isinstance(roles, Mapping) and roles.get("rest") == "insensitive":
-        raise PolicyError(
-            "'roles.rest: insensitive' would publish columns that nobody has judged.",
-            hint="Write rest: quasi (treated as known to others) or rest: drop (left out), and name what is harmless under "
-            "roles.insensitive.",
-            path="roles.rest",
-        )
+        hint = "Write rest: quasi (treated as known to others) or rest: drop (left out), and name what is harmless under "
+        hint += "roles.insensitive."
+        raise PolicyError("'roles.rest: insensitive' would publish columns that nobody has judged.", hint=hint, path="roles.rest")
     policy_file.check(plain, rules, rules)
     _one_role_each(roles)
     chosen = preset(plain["preset"]) if "preset" in plain else None

@@ -172,11 +172,8 @@ def refuse_secrets(value: Any, path: str = "") -> None:
 
 
 def _secret(path: str) -> PolicyError:
-    return PolicyError(
-        f"the policy holds what looks like a secret at '{path}'.",
-        hint="Policies are shared and archived. Keep keys in a file or in the environment (SHOAL_SIGNING_KEY_FILE).",
-        path=path,
-    )
+    hint = "Policies are shared and archived. Keep keys in a file or in the environment (SHOAL_SIGNING_KEY_FILE)."
+    return PolicyError(f"the policy holds what looks like a secret at '{path}'.", hint=hint, path=path)
 
 
 def check(value: Any, rule: Mapping[str, Any], root: Mapping[str, Any], path: str = "") -> None:

@@ -341,12 +341,10 @@ def undecided(schema: Schema, columns: Sequence[str], evidence: Mapping[str, str
     """The error for columns that nobody has judged: each with what is known of it, and the ways on."""
     listed = [f"{c} ({evidence[c]})" if evidence.get(c) else c for c in columns[:NAMED_AT_MOST]]
     more = f" and {len(columns) - len(listed):,} more ('shoal inspect TABLE' lists all)" if len(columns) > len(listed) else ""
-    return RoleError(
-        f"{len(columns)} of {len(schema.names)} columns of '{schema.table}' are undecided: {'; '.join(listed)}{more}.",
-        hint="Answer each: name it under roles as direct, quasi, sensitive or insensitive. Or say what happens to all of them: "
-        "rest: quasi (treated as known to others, the cautious way) or rest: drop (left out).",
-        columns=tuple(columns),
-    )
+    what = f"{len(columns)} of {len(schema.names)} columns of '{schema.table}' are undecided: {'; '.join(listed)}{more}."
+    hint = "Answer each: name it under roles as direct, quasi, sensitive or insensitive. Or say what happens to all of them: "
+    hint += "rest: quasi (treated as known to others, the cautious way) or rest: drop (left out)."
+    return RoleError(what, hint=hint, columns=tuple(columns))
 
 
 def _stated(**parts: Any) -> dict[str, Any]:

@@ -127,10 +127,9 @@ def below(asked: Sequence[Requirement], rule: Preset, sensitive: Iterable[str]) 
 def check_sensitive_named(rule: Preset | None, sensitive: Sequence[str]) -> None:
     """A preset that asks something of each sensitive column says nothing where none is named: its name is refused."""
     if rule is not None and rule.each_sensitive and not sensitive:
-        raise PolicyError(
-            f"preset '{rule.name}' asks for {' and '.join(rule.each_sensitive)} of each sensitive column, and none is named.",
-            hint="Name what a class must not reveal under roles.sensitive, or leave the preset out and write its k.",
-        )
+        what = f"preset '{rule.name}' asks for {' and '.join(rule.each_sensitive)} of each sensitive column, and none is named."
+        hint = "Name what a class must not reveal under roles.sensitive, or leave the preset out and write its k."
+        raise PolicyError(what, hint=hint)
 
 
 def _refuse(requirement: Requirement, asked: Requirement, name: str) -> None:

@@ -325,11 +325,9 @@ def infeasible(problem: EventProblem) -> InfeasibleError:
     """What would do instead, each tried on the records."""
     offers = nearest_offers(problem)
     shown = "; ".join(o.sentence for o in offers)
-    return InfeasibleError(
-        f"no plan meets the requirements and leaves out at most {problem.allow:.2%} of the records.",
-        hint=f"These would do: {shown}." if offers else "Allow coarser times and places, renewal, or ask for less.",
-        offers=offers,
-    )
+    what = f"no plan meets the requirements and leaves out at most {problem.allow:.2%} of the records."
+    hint = f"These would do: {shown}." if offers else "Allow coarser times and places, renewal, or ask for less."
+    return InfeasibleError(what, hint=hint, offers=offers)
 
 
 def _needed(problem: EventProblem, shape: Shape) -> Offer | None:

@@ -17,9 +17,8 @@ from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.first_plan import first_plan
 from shoal.search.full_domain.objective import Evaluation, Incumbent, Objective, node_strides
 from shoal.search.kernels.compiled import state as at
-from shoal.search.kernels.compiled.grouping import TILE, group
 from shoal.search.kernels.compiled.state import CHUNK, Codes, Ints, State
-from shoal.search.kernels.compiled.walk import look, search
+from shoal.search.kernels.compiled.walk import TILE, group, look, search
 from shoal.search.problem.column_blocks import Tables
 from shoal.search.problem.control import Control
 from shoal.search.problem.problem import Node, Problem

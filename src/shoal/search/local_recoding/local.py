@@ -293,11 +293,9 @@ def _with_company(run: Run, label: IntArray) -> IntArray:
     good = evaluator.passing(evaluator.base_source(), label.astype(np.int32), sums)
     lacking = int(sums[0][~good].sum())
     if lacking > run.limit or not good.any():
-        raise InfeasibleError(
-            f"at the highest levels given, {lacking:,} of {n_records:,} records have too few others to share a class with; "
-            f"{run.limit:,} may be left out.",
-            hint="Raise max_level, allow more suppression, or ask for less.",
-        )
+        what = f"at the highest levels given, {lacking:,} of {n_records:,} records have too few others to share a class with; "
+        what += f"{run.limit:,} may be left out."
+        raise InfeasibleError(what, hint="Raise max_level, allow more suppression, or ask for less.")
     return np.where(good[label], label, -1)
 
 
