@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
 from shoal.api.attack_external import HIDDEN, External, Family, arrow_of, known_people, texts_of, through_plan
-from shoal.attacks import Scene, run_all, worst_first
+from shoal.attacks import Scene, claimed, run_all, worst_first
 from shoal.attacks.cells import MISSING, LinkedRows, Shown, both_releases, linked_by_cells
 from shoal.attacks.composition import joined_records
 from shoal.attacks.tables import continuous
@@ -25,7 +25,7 @@ from shoal.model.attack import VERDICTS, AttackReport, AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
 from shoal.model.certificate.file import is_of_events, read_certificate, read_event_certificate
 from shoal.model.counts.classes import FloatArray
-from shoal.model.requirement import DistinctDiversity, K, Requirement, TCloseness
+from shoal.model.requirement import DistinctDiversity, K, Requirement
 from shoal.release.earlier.same_labels import same_labels
 from shoal.release.events.attacks import attack_folder
 from shoal.release.linked.certificate import LinkedCertificate, read_linked
@@ -281,11 +281,12 @@ def _of_people(
     named = list(dict.fromkeys([*quasi, *(c for _, shown, _ in before for c in shown.quasi)]))
     people = known_people(with_, named, len(published), seed) if with_ is not None and (local or previous) else None
     other = through_plan(with_, plan, quasi, claims) if with_ is not None and not local else None
+    distinct, t = claimed(claims.asked)
     scene = Scene(
         released=table.count(quasi, sensitive=sensitive),
         k=k,
-        distinct={r.column: r.l for r in claims.asked if isinstance(r, DistinctDiversity)},
-        t={r.column: r.t for r in claims.asked if isinstance(r, TCloseness) and r.distance == "equal"},
+        distinct=distinct,
+        t=t,
         table=published,
         files=(data,),
         external=other,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.display import Progress, silent
+from shoal.model.requirement import DistinctDiversity, Requirement, TCloseness
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +51,13 @@ class Scene:
     shared: tuple[str, ...] = ()
     seed: int = 0
     downcoded: AttackResult | None = None
+
+
+def claimed(asked: Iterable[Requirement]) -> tuple[dict[str, int], dict[str, float]]:
+    """The number of distinct values and the equal distance that requirements claim, by sensitive column."""
+    asked = list(asked)
+    distinct = {r.column: r.l for r in asked if isinstance(r, DistinctDiversity)}
+    return distinct, {r.column: r.t for r in asked if isinstance(r, TCloseness) and r.distance == "equal"}
 
 
 def choice_rng(seed: int, column: int) -> np.random.Generator:

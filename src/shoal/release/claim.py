@@ -8,13 +8,14 @@ its page again. Tables of counts (:mod:`shoal.release.counts`) are published wit
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shoal.errors import ShoalError, TamperError, VerificationError
 from shoal.kernels import signatures as sign
+from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME, REPORT, Certificate, SignedCertificate
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Objections, PlanEntry
@@ -93,6 +94,13 @@ class Verification:
             out["proof"] = plain(self.certificate.proof)
             out["key"] = {"fingerprint": sign.fingerprint(key.public), "origin": key.origin}
         return out
+
+
+def broken_claim(broken: Sequence[AttackResult], hint: str) -> VerificationError:
+    """The error that stops a release of which an attacker gets more than it would claim; the worst attack comes first."""
+    worst = broken[0]
+    what = f"an attack does better than the release would claim ({worst.name}): {worst.sentence} Nothing was released."
+    return VerificationError(what, hint=hint, attacks=tuple(broken))
 
 
 class Claim(ABC, Generic[C]):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from shoal.attacks import claimed
 from shoal.attacks.homogeneity import background, homogeneity, skewness
 from shoal.attacks.leftovers import leftovers
 from shoal.errors import DataError, PolicyError, TamperError, VerificationError, refuse
@@ -32,7 +33,7 @@ from shoal.model.certificate.parts import Analysis, Column, Data, Known, PresetR
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.display import written
 from shoal.model.plan import Plan
-from shoal.model.requirement import DistinctDiversity, TCloseness, Verdict, smallest_class
+from shoal.model.requirement import Verdict, smallest_class
 from shoal.release.certificate import sentences
 from shoal.release.certificate.sentences import generalized, treatment_of
 from shoal.release.gate.count_facts import Drawn, estimates
@@ -327,8 +328,7 @@ def _attacks(c: Certificate, facts: Facts, source: Any) -> tuple[AttackResult, .
     if c.unit.column is not None and c.data.unit is None:
         return tuple(worst_first(signed))
     released = class_counts(c.data, facts)
-    distinct = {r.column: r.l for r in c.asked if isinstance(r, DistinctDiversity)}
-    t = {r.column: r.t for r in c.asked if isinstance(r, TCloseness) and r.distance == "equal"}
+    distinct, t = claimed(c.asked)
     for column in c.data.sensitive:
         signed.append(homogeneity(released, column, distinct=distinct.get(column)))
         signed.append(background(released, column, distinct=distinct.get(column)))

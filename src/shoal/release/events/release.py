@@ -23,7 +23,7 @@ from shoal.model.certificate.form import plain
 from shoal.model.display import Progress, silent, written
 from shoal.model.requirement import Requirement
 from shoal.release.certificate.database_table import check_target
-from shoal.release.claim import Certified
+from shoal.release.claim import Certified, broken_claim
 from shoal.release.events.contents import WrittenEvents, certificate_of, derive
 from shoal.release.events.decided import Together
 from shoal.release.events.groups import TOGETHER, Groups, in_groups
@@ -265,14 +265,12 @@ def carry_out(
 def _require_unbroken(attacks: Sequence[AttackResult]) -> None:
     """No attack does better than the release would claim."""
     broken = [a for a in attacks if a.verdict == "broken"]
-    if broken:
-        raise VerificationError(
-            f"an attack does better than the release would claim ({broken[0].name}): {broken[0].sentence} Nothing was released.",
-            hint="Use coarser times or places, or renew pseudonyms."
-            if not broken[0].name.startswith("further column")
-            else "Name the column under roles.direct; if nobody knows or uses it: allow: {identifying: {column: why}}",
-            attacks=tuple(broken),
-        )
+    if not broken:
+        return
+    hint = "Use coarser times or places, or renew pseudonyms."
+    if broken[0].name.startswith("further column"):
+        hint = "Name the column under roles.direct; if nobody knows or uses it: allow: {identifying: {column: why}}"
+    raise broken_claim(broken, hint)
 
 
 def _to_table(decided: Decided, name: str, data: Path, source: EventData, facts: EventFacts) -> EventData:

@@ -11,8 +11,8 @@ from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate.certificate import NAME, Certificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.display import Progress, silent, written
-from shoal.model.requirement import DistinctDiversity, TCloseness
 from shoal.release.certificate.derive import MOST_ROWS, published_table
+from shoal.release.claim import broken_claim
 from shoal.release.earlier.composition import composition
 from shoal.release.make.value_links import Links
 from shoal.release.plan.methods import structure, tells
@@ -65,17 +65,18 @@ def run_attacks(
 ) -> list[AttackResult]:
     """The attacks that need the release, its making and earlier releases, worst first; a broken claim stops the release. Those
     on a file alone are part of the derived half of its certificate."""
-    from shoal.attacks import ATTACKING, Scene, run_all, tell
+    from shoal.attacks import ATTACKING, Scene, claimed, run_all, tell
     from shoal.attacks.composition import joined_records
 
     choice = structure(prepared, decision) if decision.codes else None
     needed = in_database or earlier
     table = published_table(data, int(decision.released.n_records), prepared.schema.names) if needed else None
+    distinct, t = claimed(prepared.policy.requirements)
     scene = Scene(
         released=decision.released,
         k=prepared.policy.smallest_class,
-        distinct={r.column: r.l for r in prepared.policy.requirements if isinstance(r, DistinctDiversity)},
-        t={r.column: r.t for r in prepared.policy.requirements if isinstance(r, TCloseness) and r.distance == "equal"},
+        distinct=distinct,
+        t=t,
         recoded=choice if decision.finer else None,
         table=table if in_database else None,
         files=(data.source,),
@@ -108,11 +109,7 @@ def _refuse_broken(prepared: Prepared, results: list[AttackResult]) -> None:
     """Stop a release that an attack gets more out of than it would claim."""
     broken = worst_first(r for r in results if r.verdict == "broken" and r.name.split(":")[0] in STOPPING)
     if broken:
-        raise VerificationError(
-            f"an attack does better than the release would claim ({broken[0].name}): {broken[0].sentence} Nothing was released.",
-            hint=HINTS.get(broken[0].name, HINTS.get(broken[0].name.split(":")[0], "Use coarser levels.")),
-            attacks=tuple(broken),
-        )
+        raise broken_claim(broken, HINTS.get(broken[0].name, HINTS.get(broken[0].name.split(":")[0], "Use coarser levels.")))
     telling = tells(results) if prepared.policy.hardened else None
     if telling is not None:
         what = f"the policy asks for a hardened release, but {telling.name} succeeds at {written(telling.rate or 0.0, 3)}. "

@@ -181,11 +181,7 @@ def prepare(
     progress(0.15, "looking at the columns that stay as they are")
     columns = ColumnReader(table, base if sampled is None else None)
     on_list = class_columns(table, policy, columns)
-    judged = [name for name, one in on_list.items() if one.classed.item is not None]
-    check_identifying(table, policy, judged=judged, columns=columns)
-    check_insensitive(columns, policy)
-    if policy.unit is not None:
-        check_ids(columns, policy.unit, schema[policy.unit].kind, table.most_rows())
+    _check_columns(table, policy, columns, on_list)
     policy, by_list = with_groups(policy, on_list, schema)
     progress(0.2, "building the hierarchies")
     population = _population(policy, quasi)
@@ -219,6 +215,15 @@ def prepare(
         coarser=coarser,
         columns=columns,
     )
+
+
+def _check_columns(table: Table, policy: Policy, columns: ColumnReader, on_list: Mapping[str, OnList]) -> None:
+    """Refuse columns that stay as they are and name people, or that are not what the policy calls them."""
+    judged = [name for name, one in on_list.items() if one.classed.item is not None]
+    check_identifying(table, policy, judged=judged, columns=columns)
+    check_insensitive(columns, policy)
+    if policy.unit is not None:
+        check_ids(columns, policy.unit, table.schema[policy.unit].kind, table.most_rows())
 
 
 def _with_class_size(policy: Policy, base: ClassCounts, hierarchies: Mapping[str, Hierarchy]) -> Policy:
