@@ -25,6 +25,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.counts.classes import ClassCounts, FloatArray
+from shoal.model.counts.classes import IntArray as Codes
 from shoal.model.plan import Plan, Step, Suppression
 from shoal.release.certificate import codebook
 from shoal.release.linked.certificate import LinkedEntry
@@ -43,7 +44,6 @@ MOST_KNOWN = 3
 QUESTION = "Somebody looks for the people of the external table by every column that both share: are their records found?"
 HUNT = "Which are the fewest columns by which somebody finds more people than the release claims?"
 
-Codes = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
 

@@ -23,14 +23,12 @@ from shoal.attacks.certified import FITTED, Certified, short
 from shoal.attacks.composition import Shown
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult
-from shoal.model.counts.classes import IntArray
+from shoal.model.counts.classes import FloatArray, IntArray
 
 QUESTION = "Somebody is known to be in both releases: how sure do both together make a guess of the sensitive value?"
 ROUNDS = 300
 CLOSE = 1e-10
 MOST_PAIRS = 20_000_000
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def expectation(

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from shoal.attacks._common import expected_rate
 from shoal.hierarchies.published_labels import Values, read_labels
 from shoal.model.attack import AttackResult, Verdict
+from shoal.model.counts.classes import BoolArray as Bools
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import one_in
 from shoal.model.plan import SUPPRESSED
@@ -36,8 +37,6 @@ MOST_FITS = 20_000_000
 """Combinations of values times records that are compared at most, if the people are not known."""
 MOST_PAIRS = 1_000_000
 """Groups of two releases of linked tables that are compared at most."""
-
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,19 +12,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.model import requirement as req
 from shoal.model.compare import slack
-from shoal.model.counts.classes import IntArray
+from shoal.model.counts.classes import BoolArray, FloatArray, IntArray
 from shoal.model.requirement import Requirement
 
 FITTED = 1e-6
 """How far weights that were fitted, not counted, may be from their limit."""
 _BLOCK = 4_000_000
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

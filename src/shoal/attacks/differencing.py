@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
 from shoal.model.attack import AttackResult
-
-FloatArray = npt.NDArray[np.float64]
+from shoal.model.counts.classes import FloatArray
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from shoal.attacks._common import wilson
 from shoal.kernels.group import classes_by_size
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.compare import at_most
+from shoal.model.counts.classes import FloatArray as Floats
+from shoal.model.counts.classes import IntArray as Codes
 from shoal.model.display import one_in
 
 MOST_PAIRS, MOST_TARGETS, LEAST_TARGETS = 600_000, 2_000, 50
@@ -52,9 +54,6 @@ QUESTION = {
     "linkage: known columns": "Somebody knows any of the columns that may be known: is the record found, or a value learnt?",
     "further knowledge": "Somebody knows the quasi-identifiers and any published columns: is the record found?",
 }
-
-Codes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.model.counts.classes import BoolArray as Bools
+from shoal.model.counts.classes import FloatArray as Floats
+from shoal.model.counts.classes import IntArray as Codes
+
 EXCLUDED = -10_000.0
 """Score of a record that cannot be the person's."""
 TOGETHER = 0.2
@@ -24,10 +28,6 @@ TOGETHER = 0.2
 _TIE = 2e-5
 _BINS, _DRAWN, _ROUNDS = 10, 20_000, 15
 _FAR = -50.0
-
-Codes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

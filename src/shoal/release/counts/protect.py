@@ -17,9 +17,7 @@ import numpy.typing as npt
 from shoal.attacks.differencing import Bounds, bounds, differencing
 from shoal.errors import UsageError
 from shoal.model.attack import AttackResult
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+from shoal.model.counts.classes import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, eq=False)

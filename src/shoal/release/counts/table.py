@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.disk.atomic import write_text
@@ -21,10 +20,9 @@ from shoal.engines.files.csv.write import inert
 from shoal.errors import DataError, InfeasibleError, UnreadableError, UsageError
 from shoal.kernels.text import canonical_text
 from shoal.model.attack import AttackResult
-from shoal.model.counts.classes import ClassCounts
+from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.release.counts.protect import ProtectedTable
 
-IntArray = npt.NDArray[np.int64]
 LARGEST = 2_500
 """Cells of a table that is crossed: each small one costs linear programs over all of them."""
 MISSING, JOINED = "(missing)", "(other categories)"

@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InfeasibleError, UsageError
 from shoal.model.compare import most_of
+from shoal.model.counts.classes import BoolArray as Mask
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.display import Progress, silent
 from shoal.release.linked.gather import Family, Part
@@ -191,7 +191,6 @@ def _share(number: int, total: int) -> float:
 Levels = Sequence[Mapping[str, int]]
 """For each part the level of each of its quasi-identifiers."""
 
-Mask = npt.NDArray[np.bool_]
 MOST_SETS = 40_000_000
 """Choices of known rows that are looked at, at most."""
 

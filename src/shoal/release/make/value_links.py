@@ -25,6 +25,7 @@ from shoal.errors import InfeasibleError
 from shoal.kernels.group import group_codes, memberships
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.compare import at_most
+from shoal.model.counts.classes import IntArray as Codes
 from shoal.model.plan import Plan, RowStep, Step
 from shoal.model.requirement import Linkage
 from shoal.release.make.recode import ByEngine, published_unit
@@ -48,8 +49,6 @@ _HIDDEN = ("keyed_hash", "fake", "pseudonymize")
 _DATES = ("date", "timestamp")
 INTERVALS = "linkage: intervals between dates"
 DATES_KNOWN = "Somebody knows the dates of a person, which were moved together: is the person found?"
-
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

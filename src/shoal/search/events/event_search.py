@@ -14,13 +14,13 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InfeasibleError, InternalError
 from shoal.measures.events.knowledge import Asked, Mask, most_known, safe_limit
 from shoal.measures.events.traces import EXACT, NONE
 from shoal.model.compare import most_of
 from shoal.model.counts.classes import FloatArray, IntArray
+from shoal.model.counts.classes import IntArray as Levels
 from shoal.model.display import Progress, silent, written
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import KnownRecords, NearRecords
@@ -400,9 +400,6 @@ def _fewest(problem: EventProblem, shapes: Sequence[Shape]) -> Offer | None:
     """The offer that leaves out fewest records, among the coarsest shapes (a coarser one never needs more)."""
     outcomes = [o for o in (_needed(problem, s) for s in list(shapes)[-MOST_TRIED:]) if o is not None]
     return min(outcomes, key=lambda o: (o.suppress, o.loss), default=None)
-
-
-Levels = npt.NDArray[np.int64]
 
 
 def label_texts(tree: Hierarchy, levels: Levels) -> list[str]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from shoal.model.counts.classes import BoolArray as Flags
 from shoal.model.counts.classes import IntArray
 from shoal.search.full_domain.objective import Evaluation, size_sums
 from shoal.search.full_domain.sources import ByCode, Part, Source, Sources, breaks_for, prefix_order, sorted_source
@@ -25,8 +26,6 @@ from shoal.search.kernels.sensitive_values import check_values
 from shoal.search.problem.checks import Checks, Crowd, suppress_for_table, table_holds
 from shoal.search.problem.column_blocks import Tables
 from shoal.search.problem.problem import Node, Problem
-
-Flags = npt.NDArray[np.bool_]
 
 MANY = 50_000
 """Cells from which on they are sorted once a first plan is known."""

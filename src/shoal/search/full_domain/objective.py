@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from shoal.model.counts.classes import BoolArray as Flags
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.search.kernels.entries import charges
 from shoal.search.problem.losses import CELL_LOSSES, CellLoss, cell_loss, check_loss_name
@@ -175,9 +176,6 @@ def node_strides(heights: Sequence[int]) -> npt.NDArray[np.int64]:
     for j in range(len(heights) - 1, 0, -1):
         out[j - 1] = out[j] * (heights[j] + 1)
     return out
-
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(eq=False, slots=True)

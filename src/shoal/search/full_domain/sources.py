@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from shoal.kernels.order import sorted_order
 from shoal.model.counts.classes import IntArray
+from shoal.model.counts.classes import IntArray as Ints
 from shoal.search.kernels.group_cells import lost_by_code
 from shoal.search.kernels.nodes import LowerSet
 from shoal.search.problem.column_blocks import Block
 from shoal.search.problem.problem import Node, Problem
 
-Ints = npt.NDArray[np.int64]
 FEW = 8192
 """Cells this few need no coarser copy."""
 SHRINK = 0.5

@@ -6,15 +6,12 @@ A *point* is a class of the base counts. Clusters publish, per column, either a 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.kernels.jit import njit, plain, up_to
-
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-
+from shoal.model.counts.classes import BoolArray as Flags
+from shoal.model.counts.classes import CodeArray as Codes
+from shoal.model.counts.classes import FloatArray as Floats
+from shoal.model.counts.classes import IntArray as Ints
 
 SLACK = 1e-9
 """What a cost may be above a bound, relative to it, before a point is given up: more than the bound is rounded by."""

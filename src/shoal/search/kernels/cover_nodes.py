@@ -13,14 +13,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.kernels.jit import lean_njit
-
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from shoal.model.counts.classes import BoolArray as Flags
+from shoal.model.counts.classes import CodeArray as Codes
+from shoal.model.counts.classes import FloatArray as Floats
+from shoal.model.counts.classes import IntArray as Ints
 
 # numbers: classes left, clusters made, slots below the base are empty, people that a group needs
 LEFT, CLUSTERS, BASE, LEAST = 0, 1, 2, 3

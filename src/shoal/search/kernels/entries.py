@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from shoal.kernels.group import compiled_pays
 from shoal.kernels.jit import HAVE_NUMBA, lean_njit, njit, up_to
-
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-
+from shoal.model.counts.classes import CodeArray as Codes
+from shoal.model.counts.classes import FloatArray as Floats
+from shoal.model.counts.classes import IntArray as Ints
 
 CALL = 1000
 """Rows that a loop could pass over in the time of one call of the numpy functions for a few entries."""
@@ -94,9 +93,6 @@ def _merge_entries(
             total[touched[i]] = 0
             at += 1
     return out_group[:at].copy(), out_value[:at].copy(), out_count[:at].copy()
-
-
-Floats = npt.NDArray[np.float64]
 
 
 FEW = up_to(4096)

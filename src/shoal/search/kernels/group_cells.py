@@ -12,12 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.kernels.jit import lean_njit, up_to
-
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
+from shoal.model.counts.classes import CodeArray as Codes
+from shoal.model.counts.classes import IntArray as Ints
 
 DIRECT_FACTOR = 4
 SMALL = 2**18

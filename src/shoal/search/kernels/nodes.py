@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.jit import lean_njit
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from shoal.model.counts.classes import BoolArray as Flags
+from shoal.model.counts.classes import CodeArray as Codes
+from shoal.model.counts.classes import FloatArray as Floats
+from shoal.model.counts.classes import IntArray as Ints
 
 
 @lean_njit
@@ -87,9 +88,6 @@ class LowerSet:
                 break
         return above
 
-
-Codes = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 
 MARGIN = 1e-9
 """Far above what adding up in another order changes, relative to the group or to the limit."""

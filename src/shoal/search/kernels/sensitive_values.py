@@ -14,16 +14,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.kernels.jit import njit, plain_throughout
+from shoal.model.counts.classes import BoolArray as Flags
+from shoal.model.counts.classes import CodeArray as Codes
+from shoal.model.counts.classes import FloatArray as Floats
+from shoal.model.counts.classes import IntArray as Ints
 from shoal.search.kernels.entries import is_compiled, merge_entries
 from shoal.search.kernels.nodes import MARGIN, GroupValues
-
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 DISTINCT, ENTROPY, RECURSIVE, CAP, BAND, LEVELS, ORDERED = range(7)
 ROUNDING = 1e-12

@@ -13,6 +13,7 @@ from shoal.measures.classes.closeness import leaf_groups
 from shoal.measures.classes.diversity import SensitiveProfile, profile
 from shoal.model import requirement as req
 from shoal.model.compare import at_most, slack
+from shoal.model.counts.classes import BoolArray as Flags
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
 from shoal.search.kernels import sensitive_values as kernel
 
@@ -177,7 +178,6 @@ def _closeness(r: req.TCloseness, most: float, profile: SensitiveProfile) -> Val
     return ValueCheck(kernel.LEVELS, most, groups=np.ascontiguousarray(np.stack(levels)), n_groups=sizes, mass=mass)
 
 
-Flags = npt.NDArray[np.bool_]
 Crowd = Callable[[Flags], Mapping[int, int]]
 """People, each once, by the size of the smallest class of theirs among those kept."""
 

@@ -11,12 +11,11 @@ import numpy.typing as npt
 
 from shoal.kernels.arrow import from_texts
 from shoal.kernels.text import canonical_text
+from shoal.model.counts.classes import BoolArray as Flags
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import Requirement
 from shoal.search.problem.column import joins_missing
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.jit import lean_njit
+from shoal.model.counts.classes import BoolArray as Flags
+from shoal.model.counts.classes import CodeArray as Codes
+from shoal.model.counts.classes import FloatArray as Floats
+from shoal.model.counts.classes import IntArray as Ints
 
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
 Keys = Codes | Ints
-Floats = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.uint8]
-Flags = npt.NDArray[np.bool_]
 
 # numbers: records that may be lost, records that a class needs, groups beyond which too many records are lost, kind of loss
 LIMIT, LEAST, MOST_GROUPS, GEOMETRIC = 0, 1, 2, 3
