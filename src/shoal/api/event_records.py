@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.table import Table
-from shoal.errors import EmptyTableError, InternalError
+from shoal.errors import InternalError
 from shoal.kernels.group import group_codes, pack, sum_by
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.knowledge import Asked, Linked, Sensitive, Shown, counted
@@ -27,6 +27,7 @@ from shoal.measures.events.traces import (
     Traces,
     microseconds,
     moments_of,
+    no_complete_record,
     place_codes,
     time_buckets,
     time_length,
@@ -38,11 +39,6 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import MOST_SETS, InferredPlace, NearRecords
 
 DAY, HOUR = 86_400_000_000, 3_600_000_000
-
-
-def _no_record() -> EmptyTableError:
-    what = "no record has a person, a time and a place, as far as these are named."
-    return EmptyTableError(what, hint="Check the columns named.")
 
 
 class Granularity(NamedTuple):
@@ -185,7 +181,7 @@ def read_counted(
         lacking |= gap
     keep = ~(nobody | lacking)
     if not keep.any():
-        raise _no_record()
+        raise no_complete_record()
     absent = len(np.unique(who[~nobody])) - len(np.unique(who[keep]))
     people = np.unique(who[keep], return_inverse=True)[1]
     notes = _gaps(gaps, int(rows[nobody].sum()), absent) + _alone(int(people.max()) + 1, int(rows[keep].sum()))
@@ -303,7 +299,7 @@ def read_in_pieces(source: Table, person: str, time: str | None, kinds: dict[str
         if progress is not None:
             progress(0.5 * min(1.0, seen / max(1, rows)), "reading")
     if not kept:
-        raise _no_record()
+        raise no_complete_record()
     who, absent = _without_gaps(codes.pop(person)[:kept], len(values[person]))
     if time is not None and kinds[time] == "text":
         values[time], kinds[time] = moments_of(time, values[time], counts[time]), "timestamp"

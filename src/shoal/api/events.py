@@ -19,7 +19,7 @@ from shoal.kernels.text import canonical_text
 from shoal.measures.events.checking import check_events, event_requirements
 from shoal.measures.events.knowledge import Sensitive, most_known
 from shoal.measures.events.result import EventsMeasured, Grain
-from shoal.measures.events.traces import EXACT, NONE, Traces
+from shoal.measures.events.traces import EXACT, KINDS_OF_TIME, NONE, Traces
 from shoal.measures.events.unicity import known, shared_sets, unicity
 from shoal.measures.result.checking import Verdicts
 from shoal.model.display import Progress
@@ -32,7 +32,6 @@ MOST_GRAINS = 40
 LARGE = 20_000_000
 """Rows above which a table is read in pieces and held as narrow codes."""
 USUAL = (1, 2, 3, 4)
-TIMES = ("date", "timestamp", "time", "integer", "decimal", "float", "text")
 WIDTHS = {
     "timestamp": (EXACT, "hour", "day", "week", NONE),
     "date": (EXACT, "week", "month", NONE),
@@ -179,7 +178,7 @@ def _columns(source: Table, unit: str | None, time: str | None, place: tuple[str
     together = [person, *([time] if time else []), *place]
     if len(set(together)) != len(together):
         raise RoleError("a column is named twice among unit, time and place.", hint="Name each column once.")
-    if time is not None and source.schema[time].kind not in TIMES:
+    if time is not None and source.schema[time].kind not in KINDS_OF_TIME:
         raise DataError(f"column '{time}' holds {source.schema[time].kind}, not times.", hint="Name the column of the times.")
     return person, place
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.halves import LINKED_FORMATS
+from shoal.model.certificate.parts import NOT_STATED
 from shoal.model.display import one_in
 from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Section, Table, Tag, Words, report_page, shoal_figure
 from shoal.report.charts import class_sizes, svg
@@ -52,7 +53,7 @@ def _numbers(body: LinkedCertificate) -> list[Number]:
 def _points(body: LinkedCertificate) -> list[Point]:
     attacks = [a.name for a in body.attacks if a.verdict in ("broken", "warning")]
     blank = [f"{t.name}.{c.name}" for t in body.tables for c in t.columns if c.level is not None and c.level == c.height]
-    unsaid = [n for n, value in plain(body.purpose).items() if value == "not stated"]
+    unsaid = [n for n, value in plain(body.purpose).items() if value == NOT_STATED]
     points = [
         Point("attacks", "Attacks with a warning", attacks),
         Point("columns", "Columns that tell nothing any more", blank),

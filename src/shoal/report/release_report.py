@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from shoal.model.attack import AttackResult, strongest
 from shoal.model.certificate.certificate import ACCEPTED, FORMAT_1, Certificate, cost_of
 from shoal.model.certificate.form import plain
-from shoal.model.certificate.parts import FileEntry, Purpose
+from shoal.model.certificate.parts import NOT_STATED, FileEntry, Purpose
 from shoal.model.display import as_percent, one_in
 from shoal.report.blocks import (
     Block,
@@ -38,7 +38,6 @@ from shoal.report.pages import title_in
 if TYPE_CHECKING:
     from shoal.model.certificate.events import EventCertificate
 
-NOT_STATED = "not stated"
 NOT_SEARCHED = (
     "The loss at other sizes of the smallest group was not searched: that is done where one level per column is chosen, a k is "
     "asked for, and the table has few enough classes and levels. It is searched for a while by:"

@@ -31,6 +31,16 @@ MONDAY = 4 * UNITS["d"]
 """The first Monday of the epoch, 5 January 1970."""
 
 
+KINDS_OF_TIME = ("date", "timestamp", "time", "integer", "decimal", "float", "text")
+"""Kinds of columns that can hold times."""
+
+
+def no_complete_record() -> EmptyTableError:
+    """The error for a table in which every record lacks a person, a time or a place."""
+    what = "no record has a person, a time and a place, as far as these are named."
+    return EmptyTableError(what, hint="Check the columns named.")
+
+
 def time_buckets(name: str, kind: str, values: pa.Array, width: str) -> CodeArray | None:
     """The bucket of each distinct time of a column (dates, timestamps, times of day or numbers); None where time is left out.
 

@@ -10,6 +10,9 @@ from shoal.model.certificate.form import LEFT_OUT, left_out_with
 from shoal.model.display import written
 from shoal.model.exclusion import Excluded
 
+NOT_STATED = "not stated"
+"""What a certificate says where its publisher says nothing."""
+
 
 @dataclass(frozen=True)
 class PresetRule:

@@ -34,8 +34,6 @@ from shoal.release.proof.facts import Facts
 from shoal.steps import Round
 from shoal.version import __version__
 
-NOT_STATED = "not stated"
-
 
 @dataclass(frozen=True, eq=False)
 class Written:
@@ -132,9 +130,9 @@ def purpose_of(about: Mapping[str, Any]) -> parts.Purpose:
     controls = about.get("controls", {})
     names = ("purpose", "recipient", "run_by", "approved_by", "contact", "review")
     return parts.Purpose(
-        **{n: about.get(n, NOT_STATED) for n in names},
-        kind=about.get("release", NOT_STATED),
-        controls=parts.Controls(**{n: controls.get(n, NOT_STATED) for n in ("people", "projects", "settings")}),
+        **{n: about.get(n, parts.NOT_STATED) for n in names},
+        kind=about.get("release", parts.NOT_STATED),
+        controls=parts.Controls(**{n: controls.get(n, parts.NOT_STATED) for n in ("people", "projects", "settings")}),
     )
 
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from shoal.disk.atomic import scratch_of
 from shoal.engines.core.memory import give_back
 from shoal.errors import EmptyTableError, InfeasibleError, InternalError, UsageError
-from shoal.measures.events.traces import EXACT, NONE, Traces
+from shoal.measures.events.traces import EXACT, NONE, Traces, no_complete_record
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.events import Before, EventCost, EventData, EventSteps, EventUse
 from shoal.model.counts.classes import IntArray
@@ -42,7 +42,6 @@ from shoal.release.events.records import (
     columns_read,
     events_of,
     fewest_of,
-    nothing_complete,
     with_all,
 )
 from shoal.release.events.uses import Read, added_up, uses_of
@@ -190,7 +189,7 @@ class Groups:
         if not seen:
             raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
         if not sum(sizes):
-            raise nothing_complete()
+            raise no_complete_record()
         there = [i for i, n in enumerate(sizes) if n]
         return [files[i] for i in there], [sizes[i] for i in there], seen - sum(sizes)
 

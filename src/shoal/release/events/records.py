@@ -16,7 +16,16 @@ from shoal.engines.count.by_codes import half_of_memory
 from shoal.errors import DataError, EmptyTableError, PolicyError, RoleError, UsageError, refuse
 from shoal.hierarchies import from_policy
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.traces import EXACT, NONE, microseconds, moments_of, place_codes, time_buckets
+from shoal.measures.events.traces import (
+    EXACT,
+    KINDS_OF_TIME,
+    NONE,
+    microseconds,
+    moments_of,
+    no_complete_record,
+    place_codes,
+    time_buckets,
+)
 from shoal.measures.events.unicity import trips_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import written
@@ -32,7 +41,6 @@ if TYPE_CHECKING:
     from shoal.engines.table import Table
 
 
-TIMES = ("date", "timestamp", "time", "integer", "decimal", "float", "text")
 DATED = ("date", "timestamp")
 MOST_SHAPES = 400
 MOST_RECORDS = 20_000_000
@@ -165,7 +173,7 @@ def _check_columns(table: Table, policy: Policy, rules: EventRules) -> None:
         for name in others:
             schema.require(name, what=what)
     check_named(table, policy, rules.columns)
-    if rules.time is not None and schema[rules.time].kind not in TIMES:
+    if rules.time is not None and schema[rules.time].kind not in KINDS_OF_TIME:
         hint = "Name the column of the times."
         raise DataError(f"column '{rules.time}' holds {schema[rules.time].kind}, not times.", hint=hint)
 
@@ -194,7 +202,7 @@ def complete(table: Table, names: tuple[str, ...], needed: tuple[str, ...]) -> t
     whole = pa.Table.from_batches(batches)
     records = with_all(whole, needed)
     if records.num_rows == 0:
-        raise nothing_complete()
+        raise no_complete_record()
     return records, whole.num_rows - records.num_rows
 
 
@@ -205,12 +213,6 @@ def with_all(records: Any, needed: Sequence[str]) -> Any:
         there = pc.is_valid(records[name])
         good = there if good is None else pc.and_(good, there)
     return records.filter(good).combine_chunks()
-
-
-def nothing_complete() -> EmptyTableError:
-    return EmptyTableError(
-        "no record has a person, a time and a place, as far as these are named.", hint="Check the columns named."
-    )
 
 
 def column_of(records: Any, name: str, kind: str) -> Column:

@@ -12,10 +12,9 @@ from shoal.model.certificate.certificate import SignedCertificate
 from shoal.model.certificate.file import read_signed, stated_format
 from shoal.model.certificate.form import LEFT_OUT
 from shoal.model.certificate.halves import LINKED_FORMATS
-from shoal.model.certificate.parts import Objections
+from shoal.model.certificate.parts import NOT_STATED, Objections
 
 FORMAT: Literal["shoal-linked-certificate/2"] = "shoal-linked-certificate/2"
-NOT_STATED = "not stated"
 LIMITS = (
     "The numbers hold for the columns named as quasi-identifiers: an attacker who knows others may do better.",
     "Sensitive columns are published as they are; what people who look alike have in common is under the attacks.",
