@@ -13,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.jit import HAVE_NUMBA
+from shoal.model.counts.classes import CodeArray as Codes
+from shoal.model.counts.classes import IntArray as Ints
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.first_plan import first_plan
 from shoal.search.full_domain.objective import Evaluation, Incumbent, Objective, node_strides
 from shoal.search.kernels.compiled import state as at
-from shoal.search.kernels.compiled.state import CHUNK, Codes, Ints, State
+from shoal.search.kernels.compiled.state import CHUNK, State
 from shoal.search.kernels.compiled.walk import TILE, group, look, search
 from shoal.search.problem.column_blocks import Tables
 from shoal.search.problem.control import Control

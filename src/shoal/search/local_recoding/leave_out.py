@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from shoal.model.counts.classes import BoolArray as Flags
 from shoal.model.counts.classes import CodeArray, FloatArray, IntArray
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.local_recoding.published import make_trees
 from shoal.search.problem.control import Control
 from shoal.search.problem.losses import column_weights
-from shoal.search.problem.search_result import Flags
 
 ROUNDS, NARROW = 20, 24
 """Rounds, fewer in tables of more columns than this: their work grows with the square of the columns."""

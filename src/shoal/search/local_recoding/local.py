@@ -22,6 +22,7 @@ from shoal.errors import InfeasibleError, UsageError
 from shoal.kernels.group import group_codes
 from shoal.model import requirement as req
 from shoal.model.compare import class_for, most_of
+from shoal.model.counts.classes import BoolArray as Flags
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.display import Progress
 from shoal.model.hierarchy import Hierarchy
@@ -40,7 +41,6 @@ from shoal.search.problem.column import Column, Pairs
 from shoal.search.problem.control import CancelSignal, Control
 from shoal.search.problem.losses import column_weights
 from shoal.search.problem.problem import Bounds, Problem, build_problem
-from shoal.search.problem.search_result import Flags
 
 COMPARED = 50_000
 """Classes up to which the best recoding is compared with strict Mondrian's."""

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InfeasibleError
+from shoal.model.counts.classes import BoolArray as Flags
 from shoal.model.counts.classes import CodeArray, FloatArray, IntArray
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.local_recoding.cover import restrict
 from shoal.search.problem.control import Control
-from shoal.search.problem.search_result import Flags
 
 
 def mondrian(evaluator: Evaluator, control: Control) -> IntArray:

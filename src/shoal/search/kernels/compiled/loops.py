@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.kernels.jit import lean_njit
+from shoal.model.counts.classes import CodeArray as Codes
+from shoal.model.counts.classes import IntArray as Ints
 from shoal.search.kernels.compiled.state import (
     CELL_LOST,
     COMBINATIONS,
@@ -18,8 +20,6 @@ from shoal.search.kernels.compiled.state import (
     SMALL,
     SUMS,
     TABLE,
-    Codes,
-    Ints,
     Keys,
 )  # fmt: skip
 

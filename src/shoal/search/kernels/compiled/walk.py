@@ -9,6 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.kernels.jit import lean_njit
+from shoal.model.counts.classes import CodeArray as Codes
+from shoal.model.counts.classes import FloatArray as Floats
+from shoal.model.counts.classes import IntArray as Ints
 from shoal.search.kernels.compiled.loops import (
     add_by_code,
     add_by_combination,
@@ -78,9 +81,6 @@ from shoal.search.kernels.compiled.state import (
     WEIGHT,
     WORK,
     Bytes,
-    Codes,
-    Floats,
-    Ints,
     State,
     close_below,
     lowest_node,
