@@ -20,7 +20,19 @@ from shoal.attacks.joint import (
     further_knowledge,
     joint_curve,
 )
-from shoal.attacks.matching import TOGETHER, Pairs, go_together, matched, one_to_one, surely_found
+from shoal.attacks.matching import (
+    EXCLUDED,
+    TOGETHER,
+    Pairs,
+    _ranks,
+    confidence,
+    go_together,
+    label_weights,
+    matched,
+    number_weights,
+    one_to_one,
+    surely_found,
+)
 
 N = 300
 
@@ -255,3 +267,95 @@ def test_of_many_columns_those_that_find_most_alone_are_put_together(monkeypatch
     assert [(len(p.columns), p.found) for p in curve.points] == [(1, 4 / 64), (2, 16 / 64), (3, 1.0), (10, 1.0)]
     assert set(curve.points[2].columns) == {"low", "middle", "high"}
     assert curve.tried == 10 + 3 + 1 + 1
+
+
+# --- matching by hand ---------------------------------------------------------------------------------------------------------
+
+
+def of(block, *, most=10_000, targets=100, least=1, seed=0):
+    return Pairs.of(np.array(block), np.random.default_rng(seed), most=most, targets=targets, least=least)
+
+
+def test_a_few_people_are_looked_for_even_if_they_make_three_times_as_many_pairs():
+    """Everybody has ten pairs; ten are allowed."""
+    assert [len(of([0] * 10, most=10, least=least).targets) for least in (1, 2, 3, 9)] == [1, 2, 3, 3]
+    assert len(of([0] * 10, most=9, least=1).targets) == 1, "never nobody"
+    assert len({int(of([0] * 50, most=50, seed=seed).targets[0]) for seed in range(6)}) > 2, "not always the first ones"
+
+
+def test_nearly_equal_scores_are_a_tie_and_nobody_leads():
+    pairs = of([0, 0, 0])
+    nearly = np.tile(np.array([1.0, 1.0 - 1e-5, 0.0]), 3)
+    found = matched(pairs, nearly)
+    assert found.chance.tolist() == [0.5, 0.5, 0.0]
+    assert found.margin.tolist() == [0.0] * 3
+    apart = matched(pairs, np.tile(np.array([1.0, 0.75, 0.0]), 3))
+    assert (apart.chance.tolist(), apart.margin.tolist()) == ([1.0, 0.0, 0.0], [0.25] * 3)
+
+
+def test_records_that_cannot_be_the_person_s_are_not_chosen():
+    pairs = of([0, 0])
+    score = np.array([0.0, EXCLUDED, EXCLUDED, EXCLUDED])
+    assert matched(pairs, score).chance.tolist() == [1.0, 0.0]
+    assert confidence(pairs, score).tolist() == [1.0, 0.0]
+
+
+def test_a_guess_without_the_own_record_is_by_the_others_or_by_all():
+    """Each is alone in a block: without the own record the most common value of all is guessed."""
+    values, weight = np.array([1, 1, 2]), np.ones(3)
+    assert of([0, 1, 2]).guessed(values, weight, values).tolist() == [1.0, 1.0, 1.0]
+    assert of([0, 1, 2]).guessed(values, weight, values, own=False).tolist() == [1.0, 1.0, 0.0]
+    together = of([0, 0, 0])
+    assert together.guessed(values, np.ones(9), values, own=False).tolist() == [0.5, 0.5, 0.0]
+
+
+def test_a_crowd_of_one_is_the_person():
+    values = np.arange(50)
+    assert of([0] * 50).in_crowd(values, values, 1).tolist() == [1.0] * 50
+    assert of([0] * 50).in_crowd(values, values, 2).mean() < 0.6
+
+
+def test_a_change_that_is_the_same_for_all_hides_nobody():
+    x = np.random.default_rng(5).permutation(200.0 * np.arange(60))
+    pairs, half = of([0] * 60), np.arange(60) % 2 == 0
+    evidence = number_weights(x, x + 70.0, pairs, half, np.random.default_rng(1))
+    assert matched(pairs, evidence.distance).chance.tolist() == [1.0] * 60
+    for side in (half, ~half):
+        assert np.abs(evidence.learned[side[pairs.person]]).max() > 0, "both halves are judged"
+
+
+def test_the_form_that_tells_people_apart_is_taken():
+    """Numbers over six powers of ten, each changed by a few per cent: differences say little, ratios nearly all."""
+    rng = np.random.default_rng(6)
+    x = 10 ** rng.uniform(0, 6, 120)
+    pairs, half = of([0] * 120), np.arange(120) % 2 == 0
+    evidence = number_weights(x, x * rng.uniform(0.97, 1.03, 120), pairs, half, np.random.default_rng(1))
+    assert matched(pairs, evidence.distance).chance.mean() > 0.5
+
+
+def test_agreement_is_learned_on_the_other_half_and_of_known_values():
+    """Persons 0 and 1 have their own value, 2 and 3 that of the other; 4 has none."""
+    true, published = np.array([1, 2, 1, 2, 0]), np.array([1, 2, 2, 1, 2])
+    pairs, half = of([0] * 5), np.array([True, True, False, False, False])
+    score = label_weights(true, published, pairs, half, np.random.default_rng(0)).learned.reshape(5, 5)
+    share = np.array([0.4, 0.6, 0.6, 0.4, 0.6])  # of the published value of each record
+    for person, agree in ((0, 1 / 6), (1, 1 / 6), (2, 5 / 6), (3, 5 / 6)):
+        same = published == true[person]
+        assert score[person] == pytest.approx(np.where(same, np.log(agree / share), np.log((1 - agree) / (1 - share)))), person
+    assert score[4].tolist() == [0.0] * 5
+
+
+def test_a_change_that_never_varies_goes_together_with_none():
+    x = np.arange(9.0)
+    assert not go_together([(x, x + 1), (x, x + x % 2)])
+    assert go_together([(x, x + x % 2), (x, x - x % 2)]), "in opposite directions"
+
+
+def test_ratios_cannot_hide_numbers_of_different_size():
+    true = np.array([1.0, 10.0, 100.0, 1000.0])
+    assert surely_found(true, true * 1.5) == 4
+    assert surely_found(true - 1, true * 1.5 - 1) == 0, "no ratio of a number to nothing"
+
+
+def test_ranks_are_the_middle_of_equal_ones():
+    assert _ranks(np.array([5.0, np.nan, 5.0, 7.0])).tolist() == pytest.approx([1 / 3, np.nan, 1 / 3, 2.5 / 3], nan_ok=True)

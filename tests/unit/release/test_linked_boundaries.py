@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from types import SimpleNamespace as Some
 from typing import Any
 
 import numpy as np
 import pytest
 
-from shoal.errors import DataError, InfeasibleError, TamperError, VerificationError
+from shoal.errors import DataError, InfeasibleError, TamperError, UsageError, VerificationError
 from shoal.model.compare import most_of
 from shoal.model.exclusion import Excluded
 from shoal.release.linked.certificate import FORMAT, LIMITS, LinkedColumn, LinkedNumbers
+from shoal.release.linked.policy import LinkedPolicy
 
 gather, search, verify = (importlib.import_module(f"shoal.release.linked.{name}") for name in ("gather", "search", "verify"))
 
@@ -62,6 +64,13 @@ def test_rows_that_may_be_known_are_counted_with_their_copies() -> None:
     assert search.fewest(by_attributes, LEVEL0, everybody, 1).tolist() == [2, 1, 1, 2]
 
 
+def test_a_second_row_of_a_ward_is_known_only_with_the_first() -> None:
+    """Two were twice in a, one of these in b too, and a third person was once in each: of any two known rows two have them."""
+    made = family(part(range(3), [[0] * 3]), part([0, 0, 1, 2, 2], [[0, 1, 0, 0, 1]], [2, 1, 2, 1, 1]), n=3)
+    assert search.fewest(made, LEVEL0, np.ones(3, dtype=bool), 2).tolist() == [2, 2, 2]
+    assert search.fewest(made, LEVEL0, np.ones(3, dtype=bool), 3).tolist() == [1, 2, 2], "all three rows of the first"
+
+
 def test_who_leaves_takes_others_along() -> None:
     """Without person 1 ward a fits two people only: with k of 3 they leave too, and then the last one."""
     made = family(EVERYBODY, VISITS)
@@ -98,7 +107,7 @@ def test_what_a_level_loses_counts_rows(monkeypatch: pytest.MonkeyPatch) -> None
     """Four values; at level 1 three of them are one. Three rows have one of these, one row the fourth, and one row none."""
     monkeypatch.setattr(search, "joins_missing", lambda hierarchy, level: level == 2)
     levels = [Some(leaf_counts=np.array(counts)) for counts in ([1, 1, 1, 1], [3, 1], [4])]
-    codes = ([0, 3, -1], [0, 1, -1], [0, 0, 0])
+    codes = ([0, 3, -1], [0, 1, -1], [0, 0, -1])
     one = part([0, 1, 2], [[0, 1, 2]] * 3, [3, 1, 1])
     one.prepared.hierarchies = {"c": Some(n_leaves=4, levels=levels)}
     one.codes = lambda column, level: np.array(codes[level])
@@ -136,6 +145,35 @@ def test_the_column_that_gives_back_more_is_refined(losses: None) -> None:
         assert [at["c"] for at in search.choose(family(*parts)).levels] == levels
 
 
+def test_the_gain_is_weighted_in_the_first_order_already(losses: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "SEARCH_SECONDS", -1.0)
+    crossed = [[0, 1, 2, 3], [0, 1, 0, 1], [0, 0, 0, 0]]
+    for weights, levels in (((1.0, 2.0), [2, 1]), ((2.0, 1.0), [1, 2])):
+        parts = [part(range(4), table, weight=w) for table, w in zip((AGES, crossed), weights, strict=True)]
+        assert [at["c"] for at in search.choose(family(*parts)).levels] == levels
+
+
+def test_another_order_is_taken_if_it_loses_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first column gives back most, but stands in the way of both others together."""
+    one, other = [[0, 0, 1, 1], [0, 0, 0, 0]], [[0, 1, 0, 1], [0, 0, 0, 0]]
+    parts = [part(range(4), table, name=name) for name, table in (("a", one), ("b", other), ("c", other))]
+    monkeypatch.setattr(search, "charges", lambda part, column: np.array([0.4 if part.linked.name == "a" else 0.5, 1.0]))
+    chosen = search.choose(family(*parts))
+    assert [at["c"] for at in chosen.levels] == [1, 0, 0]
+    monkeypatch.setattr(search, "SEARCH_SECONDS", -1.0)
+    assert [at["c"] for at in search.choose(family(*parts)).levels] == [0, 1, 1], "without the time to look further"
+
+
+def test_no_level_is_finer_than_the_policy_allows(losses: None) -> None:
+    chosen = search.choose(family(part(range(4), AGES, min_level=1), k=1))
+    assert chosen.levels == ({"c": 1},)
+
+
+def test_who_is_apart_at_the_only_level_is_left_out(losses: None) -> None:
+    chosen = search.choose(family(part(range(4), [[0, 0, 0, 1]]), suppress=0.25))
+    assert chosen.staying.tolist() == [True, True, True, False]
+
+
 def test_what_is_lost_at_most(losses: None) -> None:
     made = part(range(4), AGES)
     assert search.choose(family(made, loss=0.4)).loss == 0.4
@@ -167,6 +205,19 @@ def test_what_could_be_had_instead(losses: None, policy: dict[str, Any], hint: s
     assert caught.value.hint == f"Nearest that would do: {hint}"
 
 
+def test_the_most_known_rows_that_would_do_are_offered(losses: None) -> None:
+    """Everybody has two rows or three, all of one kind: three known rows tell two people apart. Of people who are all different
+    nothing can be had."""
+    visits = part(range(6), [[0] * 6], [3, 3, 2, 2, 2, 2], name="visits")
+    with pytest.raises(InfeasibleError) as caught:
+        search.choose(family(part(range(6), [[0] * 6]), visits, n=6, k=3))
+    offers = "allow: {suppress: 0.334}; or require: {k: 2}; or require: {k: 3, known: 2}."
+    assert caught.value.hint == f"Nearest that would do: {offers}"
+    with pytest.raises(InfeasibleError) as nothing:
+        search.choose(family(part(range(4), [[0, 1, 2, 3]]), part([0], [[0]], name="visits"), k=2))
+    assert nothing.value.hint == "Leave people with very many rows out first."
+
+
 def test_the_largest_k_that_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "alike", lambda *_: np.array([5, 1, 2, 3]))
     made = family(EVERYBODY, VISITS, k=10)
@@ -175,6 +226,8 @@ def test_the_largest_k_that_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
     assert search._best_k(made, LEVEL0, 2) == 1, "below the one asked for"
     known = family(EVERYBODY, VISITS, k=9, known=1)
     assert [search._best_k(known, LEVEL0, limit) for limit in (0, 1)] == [1, 2]
+    same = family(part(range(6), [[0] * 6]), part([0], [[0]]), n=6, k=10, known=0)
+    assert search._best_k(same, LEVEL0, 0) == 6
     assert [search._share(n, 3) for n in (1, 3)] == [0.334, 1.0]
 
 
@@ -219,6 +272,44 @@ def test_people_of_the_list_are_counted_once_and_all_their_rows(monkeypatch: pyt
     keys = [gather._Keys({"a": 1, "b": 1}, 0), gather._Keys({"a": 3, "z": 9}, 2)]
     found = gather._objections(policy, tables, keys, ("a", "c", "b"))
     assert found == Excluded("id", 3, 2, 1 + 1 + 3, 2)
+
+
+PEOPLE = {"id": [10, 2, 1, 4], "sex": ["f", "m", "f", "m"]}
+SEEN = {"who": [1, 1, 2, 9, None, 4, 4, 10], "ward": list("aabbcabc")}
+
+
+def gathered(people: Any = PEOPLE, *, orphans: str = "drop", exclude: Any = None) -> Any:
+    tables = {
+        "person": {"table": people, "roles": {"quasi": ["sex"]}}, "visits": {"table": SEEN, "roles": {"quasi": ["ward"]}},
+    }  # fmt: skip
+    policy = {"tables": tables, "links": {"visits.who": "person.id"}, "require": {"k": 2}, "allow": {"orphans": orphans}}
+    return gather.gather(LinkedPolicy.of(policy), exclude)
+
+
+def test_tables_are_gathered_without_rows_of_nobody_and_people_who_objected() -> None:
+    """Person 4 objected, and so did somebody who is in no table; person 9 is not in the person table, one row names nobody."""
+    found = gathered(exclude=["4", "77"])
+    assert found.ids == ("1", "10", "2")
+    person, visits = found.parts
+    assert [(p.came, p.orphans, p.unnamed, int(p.rows.sum())) for p in found.parts] == [(4, 0, 0, 3), (8, 1, 1, 4)]
+    assert found.objections == Excluded("id", 2, 1, 1 + 2, 1)
+    wards = visits.pairs.categories[1].to_pylist()
+    rows = {(found.ids[p], wards[c], int(n)) for p, c, n in zip(visits.person, visits.pairs.codes[1], visits.rows, strict=True)}
+    assert rows == {("1", "a", 2), ("2", "b", 1), ("10", "c", 1)}
+    assert len(set(person.classes({"sex": 0}).tolist())) == 2
+    told = replace(person, further=(np.arange(3, dtype=np.int32),))
+    assert len(set(told.classes({"sex": 0}).tolist())) == 3, "what else is known tells people apart"
+
+
+def test_tables_that_cannot_be_gathered_are_refused() -> None:
+    with pytest.raises(DataError, match="1 rows of table 'visits' belong to 1 people who are not in 'person' and 1 rows"):
+        gathered(orphans="refuse")
+    with pytest.raises(DataError, match="1 of 3 people have several rows"):
+        gathered({"id": [1, 2, 4, 4], "sex": ["f", "m", "f", "m"]})
+    with pytest.raises(UsageError, match="the list of people to leave out is empty"):
+        gathered(exclude=[])
+    with pytest.raises(DataError, match="nobody is left in the person table"):
+        gathered(exclude=["1", "2", "4", "10"])
 
 
 # --- the claim ----------------------------------------------------------------------------------------------------------------

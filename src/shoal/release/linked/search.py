@@ -271,7 +271,7 @@ class _Rows:
         group, support = _count_keys(group)
         fewest[people] = support
         last = self.start[people] - 1
-        width = (int(self.item.max(initial=0)) + 1) * most
+        width = int(self.item.max(initial=0)) + 1
         for _ in range(most):
             room = self.start[people + 1] - 1 - last
             if int(room.sum()) > MOST_SETS:
@@ -284,7 +284,7 @@ class _Rows:
             base, row = base[fits], row[fits]
             if not len(base):
                 break
-            group, support = _count_keys(group[base] * width + self.item[row] * most + self.copy[row])
+            group, support = _count_keys(group[base] * width + self.item[row])  # its copy follows from those before
             people, last = people[base], row
             np.minimum.at(fewest, people, support)
         return fewest
