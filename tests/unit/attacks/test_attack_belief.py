@@ -174,8 +174,9 @@ def test_what_an_earlier_release_shows_alone_is_not_the_fault_of_both():
 
 
 def test_leavers_are_not_judged():
-    old, new = shown([(0, v) for v in (0, 1, 2, 3) * 5], [0]), shown([(0, v) for v in (0, 1, 2, 3) * 4], [0])
-    assert beliefs(np.array([16]), np.array([16]), new, [old], "s", ENTROPY).verdict == "holds"
+    before, after = ([(b, v) for b in (0, 1) for v in (0, 1, 2, 3) * n] for n in (5, 4))
+    old, new = shown(before, [0, 1]), shown(after, [0, 1])
+    assert beliefs(np.array([16, 16]), np.array([16, 16]), new, [old], "s", ENTROPY).verdict == "holds"
 
 
 def test_people_may_have_several_records(monkeypatch):

@@ -23,8 +23,11 @@ from shoal.attacks.joint import (
 from shoal.attacks.matching import (
     EXCLUDED,
     TOGETHER,
+    Evidence,
     Pairs,
+    _Model,
     _ranks,
+    _weigh,
     confidence,
     go_together,
     label_weights,
@@ -324,13 +327,21 @@ def test_a_change_that_is_the_same_for_all_hides_nobody():
         assert np.abs(evidence.learned[side[pairs.person]]).max() > 0, "both halves are judged"
 
 
+def test_a_distance_is_measured_from_the_usual_change():
+    x = np.arange(40.0)
+    pairs, every = of([0] * 40), np.ones(40, dtype=bool)
+    evidence = Evidence.none(pairs)
+    _weigh(evidence, x, x + 70.0, _Model.of(x, x + 70.0, np.arange(40), np.random.default_rng(0)), pairs, every)
+    assert evidence.distance[pairs.own].tolist() == [0.0] * 40
+
+
 def test_the_form_that_tells_people_apart_is_taken():
     """Numbers over six powers of ten, each changed by a few per cent: differences say little, ratios nearly all."""
     rng = np.random.default_rng(6)
     x = 10 ** rng.uniform(0, 6, 120)
     pairs, half = of([0] * 120), np.arange(120) % 2 == 0
     evidence = number_weights(x, x * rng.uniform(0.97, 1.03, 120), pairs, half, np.random.default_rng(1))
-    assert matched(pairs, evidence.distance).chance.mean() > 0.5
+    assert matched(pairs, evidence.distance).chance.mean() > 0.7
 
 
 def test_agreement_is_learned_on_the_other_half_and_of_known_values():

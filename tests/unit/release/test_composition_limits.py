@@ -7,8 +7,10 @@ from types import SimpleNamespace as Some
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
+import pyreadstat
 import pytest
 
 from shoal.attacks.composition import Cells, Shown
@@ -482,3 +484,20 @@ def test_a_missing_value_is_no_empty_text_and_formulas_are_the_same_in_every_for
 def test_values_are_counted_by_class() -> None:
     counted = same._count_values(np.array([0, 0, 1, 1, 1]), np.array([2, 2, 0, 2, 0]))
     assert [part.tolist() for part in counted] == [[0, 1, 1], [2, 0, 2], [2, 2, 1]]
+
+
+@pytest.mark.parametrize("form", ["sav", "dta"])
+def test_codes_that_are_new_in_a_statistics_file_stand_for_their_groups(form: str, tmp_path: Any, monkeypatch: Any) -> None:
+    """Declared or beside the file; a code that is not new is a value. Texts of other formats are taken as they are."""
+    frame = pd.DataFrame({"age": [1.0, 2.0, None], "ill": ["flu", "cold", "1"]})
+    write = pyreadstat.write_sav if form == "sav" else pyreadstat.write_dta
+    write(frame, str(tmp_path / f"a.{form}"), variable_value_labels={"age": {1: "young", 2: "old"}})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    monkeypatch.setattr(same, "new_codes", lambda place: {"age": {"2": "20-29"}} if place == tmp_path else {})
+    columns = ["age", "ill"]
+    beside, given, plain = (same.read_texts(tmp_path / f"a.{form}", columns, codes) for codes in (None, {"age": {"1": "x"}}, {}))
+    assert beside["age"].to_pylist() == ["1", "20-29", same.MISSING_TEXT]
+    assert given["age"].to_pylist() == ["x", "2", same.MISSING_TEXT]
+    assert plain["age"].to_pylist() == ["1", "2", same.MISSING_TEXT]
+    assert beside["ill"].to_pylist() == ["flu", "cold", "1"]
+    assert "20-29" not in same.read_texts(tmp_path / "a.csv", columns)["age"].to_pylist()

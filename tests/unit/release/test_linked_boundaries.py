@@ -69,6 +69,8 @@ def test_a_second_row_of_a_ward_is_known_only_with_the_first() -> None:
     made = family(part(range(3), [[0] * 3]), part([0, 0, 1, 2, 2], [[0, 1, 0, 0, 1]], [2, 1, 2, 1, 1]), n=3)
     assert search.fewest(made, LEVEL0, np.ones(3, dtype=bool), 2).tolist() == [2, 2, 2]
     assert search.fewest(made, LEVEL0, np.ones(3, dtype=bool), 3).tolist() == [1, 2, 2], "all three rows of the first"
+    alone = family(part(range(3), [[0] * 3]), part([0, 0, 1, 2], [[0, 1, 0, 1]], [2, 1, 2, 1]), n=3)
+    assert search.fewest(alone, LEVEL0, np.ones(3, dtype=bool), 2).tolist() == [1, 2, 2], "nobody else was once in each"
 
 
 def test_who_leaves_takes_others_along() -> None:
@@ -274,13 +276,13 @@ def test_people_of_the_list_are_counted_once_and_all_their_rows(monkeypatch: pyt
     assert found == Excluded("id", 3, 2, 1 + 1 + 3, 2)
 
 
-PEOPLE = {"id": [10, 2, 1, 4], "sex": ["f", "m", "f", "m"]}
-SEEN = {"who": [1, 1, 2, 9, None, 4, 4, 10], "ward": list("aabbcabc")}
+PEOPLE = {"id": [10, 2, 1, 4, 20, 30, 3], "sex": list("fmfmfmf")}
+SEEN = {"who": [1, 1, 2, 9, 9, None, 4, 4, 10], "ward": list("aabbbcabc")}
 
 
-def gathered(people: Any = PEOPLE, *, orphans: str = "drop", exclude: Any = None) -> Any:
+def gathered(people: Any = PEOPLE, visits: Any = SEEN, *, orphans: str = "drop", exclude: Any = None) -> Any:
     tables = {
-        "person": {"table": people, "roles": {"quasi": ["sex"]}}, "visits": {"table": SEEN, "roles": {"quasi": ["ward"]}},
+        "person": {"table": people, "roles": {"quasi": ["sex"]}}, "visits": {"table": visits, "roles": {"quasi": ["ward"]}},
     }  # fmt: skip
     policy = {"tables": tables, "links": {"visits.who": "person.id"}, "require": {"k": 2}, "allow": {"orphans": orphans}}
     return gather.gather(LinkedPolicy.of(policy), exclude)
@@ -289,27 +291,29 @@ def gathered(people: Any = PEOPLE, *, orphans: str = "drop", exclude: Any = None
 def test_tables_are_gathered_without_rows_of_nobody_and_people_who_objected() -> None:
     """Person 4 objected, and so did somebody who is in no table; person 9 is not in the person table, one row names nobody."""
     found = gathered(exclude=["4", "77"])
-    assert found.ids == ("1", "10", "2")
+    assert found.ids == ("1", "10", "2", "20", "3", "30")
     person, visits = found.parts
-    assert [(p.came, p.orphans, p.unnamed, int(p.rows.sum())) for p in found.parts] == [(4, 0, 0, 3), (8, 1, 1, 4)]
+    assert [(p.came, p.orphans, p.unnamed, int(p.rows.sum())) for p in found.parts] == [(7, 0, 0, 6), (9, 2, 1, 4)]
     assert found.objections == Excluded("id", 2, 1, 1 + 2, 1)
     wards = visits.pairs.categories[1].to_pylist()
     rows = {(found.ids[p], wards[c], int(n)) for p, c, n in zip(visits.person, visits.pairs.codes[1], visits.rows, strict=True)}
     assert rows == {("1", "a", 2), ("2", "b", 1), ("10", "c", 1)}
     assert len(set(person.classes({"sex": 0}).tolist())) == 2
-    told = replace(person, further=(np.arange(3, dtype=np.int32),))
-    assert len(set(told.classes({"sex": 0}).tolist())) == 3, "what else is known tells people apart"
+    told = replace(person, further=(np.arange(6, dtype=np.int32),))
+    assert len(set(told.classes({"sex": 0}).tolist())) == 6, "what else is known tells people apart"
+    unnamed = gathered(visits={"who": [1, None, 2], "ward": list("aab")})
+    assert [(p.came, p.orphans, p.unnamed, int(p.rows.sum())) for p in unnamed.parts] == [(7, 0, 0, 7), (3, 0, 1, 2)]
 
 
 def test_tables_that_cannot_be_gathered_are_refused() -> None:
-    with pytest.raises(DataError, match="1 rows of table 'visits' belong to 1 people who are not in 'person' and 1 rows"):
+    with pytest.raises(DataError, match="2 rows of table 'visits' belong to 1 people who are not in 'person' and 1 rows"):
         gathered(orphans="refuse")
     with pytest.raises(DataError, match="1 of 3 people have several rows"):
         gathered({"id": [1, 2, 4, 4], "sex": ["f", "m", "f", "m"]})
     with pytest.raises(UsageError, match="the list of people to leave out is empty"):
         gathered(exclude=[])
     with pytest.raises(DataError, match="nobody is left in the person table"):
-        gathered(exclude=["1", "2", "4", "10"])
+        gathered(exclude=[str(i) for i in PEOPLE["id"]])
 
 
 # --- the claim ----------------------------------------------------------------------------------------------------------------
