@@ -508,3 +508,38 @@ def test_columns_behind_a_key_are_attacked(tmp_path, monkeypatch):
     }
     exact, superset = (rates[("age", "town"), n] / rates[("age",), n] for n in (150, 200))
     assert exact > superset > 1.5, "more people than in the release blur the groups"
+
+
+# --- by hand ------------------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_label_that_cannot_be_read_covers() -> None:
+    """Beside sets other texts are values, but not where all values are numbers; a band without a known value covers none."""
+    assert covered(["{31, 45}", "abc"], ["31"]).tolist() == [[True, True]]
+    assert covered(["{a, b}", "abc"], ["a"]).tolist() == [[True, False]]
+    assert covered([">30"], ["25", "30"]).tolist() == [[False], [False]]
+    assert covered(["<30"], ["30", "35"]).tolist() == [[False], [False]]
+
+
+def test_the_worst_chance_decides_and_all_records_that_fit_make_a_value_sure() -> None:
+    """One of four people fits one record; the others fit the same four, of two values: on average a chance below one half."""
+    shown = Shown({"town": ["a", "b", "b", "b", "b"]}, {"ill": ["flu", "flu", "flu", "cold", "flu"]}, exact=frozenset({"town"}))
+    linkage, ill = linked_by_cells(shown, {"town": ["a", "b", "b", "b"]}, k=2)
+    assert (linkage.rate, linkage.verdict, linkage.claimed) == (0.4375, "broken", 0.5)
+    assert (ill.rate, ill.verdict) == (0.25, "warning")
+    assert "records fit 4 people" in linkage.sentence
+    doubt, _ = linked_by_cells(shown, {"town": ["a", "c"]}, k=2, above="warning")
+    assert (doubt.verdict, doubt.claimed, doubt.rate) == ("warning", None, 1.0)
+    even, sure = linked_by_cells(shown, {"town": ["b"]}, k=4)
+    assert (even.verdict, sure.rate, sure.verdict) == ("holds", 0.0, "holds")
+
+
+def test_each_of_the_fewer_rows_has_one_of_its_own() -> None:
+    """Classes of the new release in rows, of the old one in columns."""
+    overlap = np.array([[False], [True]])
+    assert cells._placed([0, 1], [0], overlap)
+    assert not cells._placed([0, 0], [0], overlap)
+    assert not cells._placed([0, 1], [0, 0], overlap), "one row of the two overlaps none"
+    crossed = np.array([[True, True], [True, False]])
+    assert cells._placed([0, 1], [0, 1], crossed), "the first makes room"
+    assert not cells._placed([1, 1], [0, 1], crossed)

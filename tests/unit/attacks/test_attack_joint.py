@@ -370,3 +370,111 @@ def test_ratios_cannot_hide_numbers_of_different_size():
 
 def test_ranks_are_the_middle_of_equal_ones():
     assert _ranks(np.array([5.0, np.nan, 5.0, 7.0])).tolist() == pytest.approx([1 / 3, np.nan, 1 / 3, 2.5 / 3], nan_ok=True)
+
+
+# --- attackers by hand --------------------------------------------------------------------------------------------------------
+
+
+def side_of(columns, secrets=(), *, n=30, quasi=False):
+    return joint._Side.of(np.zeros(n, dtype=np.int64), columns, secrets, 0, quasi=quasi, crowd=5)
+
+
+def test_nothing_to_know_or_nobody_to_find():
+    none = np.zeros(0, dtype=np.int64)
+    assert joint_curve(none, [Known("a", none)]) is None
+    assert joint_curve(np.zeros(5, dtype=np.int64), []) is None
+
+
+def test_somebody_who_knows_the_quasi_identifiers_stands_for_others_in_a_long_table(monkeypatch):
+    a = np.arange(1, N + 1) % 30 + 1
+    for many, tried in ((N, 2), (N - 1, 1)):
+        monkeypatch.setattr(joint, "MANY", many)
+        assert joint_curve(np.zeros(N, dtype=np.int64), [Known("a", a)]).tried == tried
+
+
+def test_a_value_is_learnt_by_other_columns_although_it_finds_most_itself():
+    """Each of sixty values of the illness has five people, x says which two it is: twice as many, a chance of one half."""
+    ill = np.arange(N) // 5 + 1
+    columns, secrets = [Known("ill", ill), Known("x", ill // 2 + 1)], [Secret("ill", ill, ill)]
+    curve = joint_curve(np.zeros(N, dtype=np.int64), columns, secrets, quasi=(False,))
+    one = next(p for p in curve.points if len(p.columns) == 1)
+    assert (one.columns, one.found) == (("x",), pytest.approx(0.1, abs=0.01)), "what is learnt counts as much as who is found"
+    assert curve.learner.columns == ("x",)
+    assert curve.learner.learnt.share == pytest.approx(0.5, abs=0.05)
+
+
+def test_who_learns_nothing_is_no_learner_and_labels_stand_apart_from_nobody():
+    rng = np.random.default_rng(2)
+    ill, x = rng.integers(1, 4, N), rng.integers(1, 4, N)
+    far = np.where(np.arange(N) < N // 2, 1, 1000)
+    columns = [Known("x", x), Known("label", far, far), Known("number", far + 0.5, far + 0.0, numeric=True)]
+    curve = joint_curve(np.zeros(N, dtype=np.int64), columns, [Secret("ill", ill, ill)], quasi=(False,))
+    assert (curve.learner, dict(curve.apart)) == (None, {})
+
+
+def test_the_most_exposed_are_ten_or_one_in_a_hundred():
+    assert counted(("a",), {1: 50}, quasi=False).exposed == 1.0
+    assert counted(("a",), {1: 15, 5: 397}, quasi=False).exposed == 0.75  # 2,000 people: twenty
+    assert counted(("a",), {2: 15, 5: 394}, quasi=False).exposed == 0.5
+
+
+def test_sides_at_their_limits(monkeypatch):
+    for top, kept in ((joint.MOST_VALUES, 1), (joint.MOST_VALUES + 1, 0)):
+        codes = np.array([1, top] * 15)
+        assert len(side_of([], [Secret("s", codes, codes)]).secrets) == kept
+    monkeypatch.setattr(joint, "MANY", 20)
+    kept, changed_ = Known("a", np.ones(30, int)), Known("b", np.ones(30, int), np.ones(30, int))
+    for columns, quasi, part in (([changed_], False, True), ([changed_], True, False), ([kept], False, False)):
+        side = side_of(columns, quasi=quasi)
+        assert (side.part, side.n) == (part, 20 if part else 30)
+    assert not side_of([changed_], n=20).part
+
+
+def test_all_sets_are_tried_while_they_are_few(monkeypatch):
+    columns = [Known(name, np.ones(30, int)) for name in "abcd"]
+    monkeypatch.setattr(joint, "MOST_SETS", 7)
+    assert len(list(side_of(columns[:3]).sets())) == 7
+    four = list(side_of(columns).sets())
+    assert four == [("a",), ("b",), ("c",), ("d",), ("a", "b", "c", "d")], "none was tried yet that could be extended"
+    monkeypatch.setattr(joint, "MOST_SETS", 14)
+    assert len(list(side_of(columns).sets())) == 15
+    monkeypatch.setattr(joint, "MOST_SETS", 6)
+    assert len(list(side_of(columns[:3]).sets())) == 3
+
+
+def test_who_is_known_has_all_of_three_columns_or_any_of_more():
+    there = [Known(name, np.eye(4, dtype=int)[i], np.ones(4, int) - np.eye(4, dtype=int)[i]) for i, name in enumerate("abcd")]
+    side = side_of(there, n=4)
+    assert side._known(("a", "b", "c")).tolist() == [False, False, False, True], "what the attacker knows, not what is published"
+    assert side._known(("a", "b", "c", "d")).tolist() == [True] * 4
+    assert Known("x", np.array([np.nan, 1.0]), np.array([1.0, np.nan]), numeric=True).there.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("known", "tried"), [(10, True), (9, False)])
+def test_a_column_is_tried_if_ten_people_have_it(known, tried):
+    a = np.array([0] * (N - known) + list(range(1, known + 1)))
+    curve = joint_curve(np.zeros(N, dtype=np.int64), [Known("a", a)])
+    assert (curve is not None) is tried
+    assert curve is None or curve.strongest.people == known
+
+
+def test_what_an_attack_tells_is_held_against_guesses_without_it():
+    """Four values, ten people each. An attacker who finds everybody guesses all; without the own record one in four."""
+    values = np.repeat([1, 2, 3, 4], 10)
+    secret = Secret("ill", values, values)
+    side = side_of([Known("a", np.ones(40, int))], [secret], n=40)
+    own = (side.pairs.person == side.pairs.record).astype(float)
+    everybody = np.ones(40, dtype=bool)
+    once, often = (side._learnt(secret, own, everybody, tried) for tried in (1, 1000))
+    crowd = side.pairs.in_crowd(values, values, 5).mean()
+    assert (once.share, once.base) == (1.0, pytest.approx(crowd))
+    assert 0.25 < crowd < 0.8
+    assert 0 < often.gain < once.gain < 1, "the more attackers were tried, the more is chance"
+    gap = 1 - side.pairs.in_crowd(values, values, 5)
+    assert once.gain == pytest.approx((gap.mean() - 1.959964 * gap.std() / 40**0.5) / gap.mean(), rel=1e-5)
+    assert side._learnt(secret, np.ones_like(own), everybody, 1).gain == 0.0, "the classes alone tell as much"
+
+
+def test_a_few_exposed_people_are_a_warning_only_beyond_chance():
+    for exposed, verdict in ((0.3, "holds"), (1.0, "warning")):
+        assert by_known_columns(Curve((Attacker(("pay",), False, 500, 0.1, 10, exposed),), 1, 500), 0.2).verdict == verdict

@@ -374,7 +374,9 @@ REST = [LinkedColumn("id", "key", "fresh pseudonym", None, None), LinkedColumn("
         ({"table_records": 91}, "more rows than came in"), ({"table_orphans": 6}, "more rows than came in"),
         ({"table_unnamed": 6}, "more rows than came in"), ({"table_records": -1}, "more rows than came in"),
         ({"table_orphans": -1}, "more rows than came in"), ({"table_unnamed": -1}, "more rows than came in"),
-        ({"table_records": 89}, ""), ({"table_key": "age"}, "other roles"), ({"table_quasi": ("age", "sex")}, "other roles"),
+        ({"table_records": 89}, ""), ({"left_out": 0, "after": Some(k=6, people=100)}, ""),
+        ({"table_records": 0, "table_orphans": 0, "table_unnamed": 0}, ""),
+        ({"table_key": "age"}, "other roles"), ({"table_quasi": ("age", "sex")}, "other roles"),
         ({"table_quasi": ()}, "other roles"), ({"table_sensitive": ()}, "other roles"),
         ({"table_columns": [*REST, LinkedColumn("age", "quasi", "generalized", 0, 2)]}, "role and level"),
         ({"table_columns": [*REST, LinkedColumn("age", "quasi", "x", 0, 2)], "format": "shoal-linked-certificate/1"}, ""),
@@ -435,12 +437,15 @@ def test_two_tables_in_one_file_or_beside_the_folder_are_refused(tmp_path: Any) 
             verify.LinkedClaim.files(claim)
 
 
+BROKEN = [Some(verdict="broken"), Some(verdict="holds")]
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
         ({}, ""), ({"published": ["id"]}, "has other columns"), ({"records": [4]}, "other numbers of rows"),
         ({"sharing": {0: 2, 1: 1}}, "other numbers of people"), ({"attacks": ["other"]}, "come out differently"),
-        ({"attacks": [Some(verdict="broken")], "stated": [Some(verdict="broken")]}, "does better than the release claims"),
+        ({"attacks": BROKEN, "stated": BROKEN}, "does better than the release claims"),
     ],
 )  # fmt: skip
 def test_rows_people_and_attacks_are_counted_again(
@@ -469,6 +474,29 @@ def test_rows_people_and_attacks_are_counted_again(
         verify._count(tmp_path, certificate)
 
 
+def test_people_by_the_number_who_share_what_is_known() -> None:
+    assert verify.numbers({0: 3, 1: 1, 2: 3}) == LinkedNumbers(3, 1, 1, {"1": 1, "3": 2})
+    assert verify.numbers({}) == LinkedNumbers(0, 0, 0, {})
+
+
+def test_another_certificate_is_none_of_linked_tables(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for read in (None, "the certificate"):
+        monkeypatch.setattr(verify, "read_linked", lambda _, read=read: read)
+        if read is None:
+            with pytest.raises(TamperError, match="not a certificate of linked tables"):
+                verify.LinkedClaim.read(tmp_path)
+        else:
+            assert verify.LinkedClaim.read(tmp_path) == read
+
+
+def test_a_summary_names_the_key_of_a_signed_release() -> None:
+    made = stated(known=None, key=None, key_shown="fingerprint")
+    told = {"k": 6, "known": None, "people": 95, "tables": {"t": 90}}
+    assert verify.LinkedClaim.summary(made) == told
+    made.certificate.key = object()
+    assert verify.LinkedClaim.summary(made) == {**told, "key": "fingerprint"}
+
+
 # --- attacks ------------------------------------------------------------------------------------------------------------------
 
 
@@ -493,6 +521,9 @@ def test_who_is_among_fewer_than_k_breaks_what_is_claimed(known: Any, claimed: A
     everybody = Some(people=3, sharing=lambda rows: {0: 2, 1: 2, 2: 1})
     found = verify._singling(everybody, known, k, claimed)
     assert (found.verdict, found.rate) == (verdict, {1: 0.0, 2: 1 / 3, 3: 1.0}[k])
+    assert found.claimed == (None if (verdict == "warning" or (known, claimed, k) == (None, 1, 1)) else 0.0)
+    words = {None: "all rows", 0: "no row", 1: "1 row", 2: "2 rows"}[known]
+    assert (found.name, found.worst) == (f"known records: {words}", "smallest group 1")
     assert ("claims nothing" in found.sentence) is (verdict == "warning" or (known, claimed, k) == (None, 1, 1))
 
 
@@ -509,3 +540,5 @@ def test_a_value_that_everybody_of_a_group_has_is_known_of_each() -> None:
     assert (found.rate, found.verdict) == (2 / 6, "warning")
     nobody = verify._common(everybody, {"missing": [2], "none": [0, 5], "differ": [3, 4]}, values, "t.ill")
     assert (nobody.rate, nobody.verdict) == (0.0, "holds")
+    assert "2 of 6 people are in groups where everybody has a value" in found.sentence
+    assert nobody.sentence == "No group has a value of 't.ill' that everybody in it has."
