@@ -372,5 +372,5 @@ class Vault:
     def __repr__(self) -> str:
         return f"<Vault {self.id[:8]} at {database.describe(self._open.place)}>"
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a vault cannot be pickled or copied")

@@ -26,6 +26,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, create_model
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shoal.errors import AccessError, DataError, RequirementError, ShoalError, TamperError, UsageError
 
@@ -70,11 +71,11 @@ def refusals(model: type[BaseModel], words: Mapping[int, str]) -> dict[int | str
 class Guard:
     """Refuse requests for other host names (DNS rebinding); forbid caching and guessing of content types."""
 
-    def __init__(self, app: Any, hosts: Sequence[str]) -> None:
+    def __init__(self, app: ASGIApp, hosts: Sequence[str]) -> None:
         self._app = app
         self._hosts = frozenset(h.lower().encode() for h in hosts)
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -90,10 +91,10 @@ class Guard:
         await self._app(scope, receive, with_headers(send, HEADERS))
 
 
-def with_headers(send: Any, headers: Sequence[tuple[bytes, bytes]]) -> Any:
+def with_headers(send: Send, headers: Sequence[tuple[bytes, bytes]]) -> Send:
     """Send answers with these headers, unless they set them themselves."""
 
-    async def careful(message: Any) -> None:
+    async def careful(message: Message) -> None:
         if message["type"] == "http.response.start":
             given = {name for name, _ in message["headers"]}
             message = {**message, "headers": [*message["headers"], *(h for h in headers if h[0] not in given)]}

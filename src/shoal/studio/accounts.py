@@ -13,6 +13,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shoal.errors import ShoalError, UsageError
 from shoal.server.common import LOOPBACK, status_of
@@ -100,7 +101,7 @@ class PeopleGuard(Guard):
 
     entrance = "/login"
 
-    def __init__(self, app: Any, *, people: People, hosts: Sequence[str] = LOOPBACK) -> None:
+    def __init__(self, app: ASGIApp, *, people: People, hosts: Sequence[str] = LOOPBACK) -> None:
         self._app = app
         self._people = people
         self._hosts = frozenset(h.lower() for h in hosts)
@@ -190,7 +191,7 @@ def create_house(
         await spaces.close()
         people.close()
 
-    async def theirs(scope: Any, receive: Any, send: Any) -> None:
+    async def theirs(scope: Scope, receive: Receive, send: Send) -> None:
         """All other pages: those of the user's workspace."""
         app = await spaces.of(scope["person"].space)
         await app({**scope, "app": app, "router": app.router}, receive, send)

@@ -13,6 +13,7 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shoal.disk.atomic import disk_full
 from shoal.errors import DataError, InternalError, ShoalError
@@ -155,11 +156,11 @@ class Compressed:
     would give the token away letter by letter (the attack BREACH); browsers state who caused a request.
     """
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         packed = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/octet-stream")
         self._app, self._smaller = app, GZipMiddleware(app, 1000, exclude_content_types=packed)
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         http = scope["type"] == "http"
         asked = dict(scope["headers"]).get(b"sec-fetch-site", b"") if http else b""
         fit = http and (asked in (b"same-origin", b"none") or scope["path"].startswith("/static/") or scope["path"] == "/me")

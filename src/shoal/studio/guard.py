@@ -19,6 +19,7 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shoal.server.common import LOOPBACK, with_headers
 from shoal.studio.pages import refusal
@@ -84,13 +85,13 @@ class Guard:
 
     entrance = "/enter"
 
-    def __init__(self, app: Any, *, door: Door, sessions: Sessions, hosts: Sequence[str] = LOOPBACK) -> None:
+    def __init__(self, app: ASGIApp, *, door: Door, sessions: Sessions, hosts: Sequence[str] = LOOPBACK) -> None:
         self._app = app
         self._door = door
         self._sessions = sessions
         self._hosts = frozenset(h.lower() for h in hosts)
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -103,11 +104,11 @@ class Guard:
         else:
             await self._served(scope, receive, careful)
 
-    async def _served(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _served(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The page. An error that its handler has answered goes no further: a log says where it was, never what it held."""
         begun = False
 
-        async def noted(message: Any) -> None:
+        async def noted(message: Message) -> None:
             nonlocal begun
             begun = True
             await send(message)

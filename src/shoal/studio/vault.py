@@ -144,7 +144,7 @@ def day(moment: float) -> str:
     return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%d %H:%M")
 
 
-Act = Callable[[Any, Fields], dict[str, Any]]
+Act = Callable[[RemoteSession, Fields], dict[str, Any]]
 
 
 class Pages:
@@ -261,35 +261,35 @@ def _pseudonymize(studio: Studio, console: Console, fields: Fields, again: Calla
     return FileResponse(place, filename=f"{kept.name}-pseudonyms.csv", media_type="text/csv", background=done)
 
 
-def _request(session: Any, fields: Fields) -> dict[str, Any]:
+def _request(session: RemoteSession, fields: Fields) -> dict[str, Any]:
     named = [p.strip() for p in fields.get("pseudonyms", "").splitlines() if p.strip()]
     made = session.request(fields.get("domain", ""), named, purpose=fields.get("purpose", ""), case=fields.get("case", ""))
     return {"done": f"{made.id} waits for approval by another person."}
 
 
-def _approve(session: Any, fields: Fields) -> dict[str, Any]:
+def _approve(session: RemoteSession, fields: Fields) -> dict[str, Any]:
     """Exactly what was seen is approved: a request that changed since has another digest."""
     made = session.approve(fields.get("id", ""), digest=fields.get("digest") or None)
     return {"done": f"{made.id} is approved. Its requester may reveal it, once."}
 
 
-def _reveal(session: Any, fields: Fields) -> dict[str, Any]:
+def _reveal(session: RemoteSession, fields: Fields) -> dict[str, Any]:
     revealed = session.reveal(fields.get("id", ""))
     identities = None if revealed.sealed else sorted(revealed.identities.items())
     return {"identities": identities, "sealed": revealed.sealed, "done": f"{revealed.request.id}: shown this once."}
 
 
-def _confirm(session: Any, fields: Fields) -> dict[str, Any]:
+def _confirm(session: RemoteSession, fields: Fields) -> dict[str, Any]:
     made = session.confirm(fields.get("id", ""))
     return {"done": f"{made.id} is confirmed.", "code": made.code}
 
 
-def _actor(session: Any, fields: Fields) -> dict[str, Any]:
+def _actor(session: RemoteSession, fields: Fields) -> dict[str, Any]:
     made = session.add_actor(fields.get("name", "").strip(), [fields.get("role", "")])
     return {"done": f"{made.id} waits for a second person.", "code": made.code}
 
 
-def _domain(session: Any, fields: Fields) -> dict[str, Any]:
+def _domain(session: RemoteSession, fields: Fields) -> dict[str, Any]:
     made = session.create_domain(fields.get("name", "").strip())
     return {"done": f"Domain {made.name} is there."}
 

@@ -14,9 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import UsageError
 from shoal.prediction.distribution import Floats, fraction, whole
@@ -68,7 +69,7 @@ def cell_budget(
     return Budget(cells, n / cells, bound, "table" if all_cells else "cell", tuple(notes))
 
 
-def cell_failure(people: int, k: int, probability: Any) -> Floats:
+def cell_failure(people: int, k: int, probability: npt.ArrayLike) -> Floats:
     """P(a cell of this probability holds fewer than k of ``people``), exact binomial; one entry per cell.
 
     >>> round(float(cell_failure(300_000_000, 100, 125 / 300_000_000)), 6)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import UsageError
 from shoal.prediction.distribution import SUM_TOLERANCE, Distribution, Floats, whole
@@ -38,7 +39,7 @@ def frechet_bounds(shares: Sequence[float]) -> tuple[float, float]:
     return max(0.0, float(s.sum()) - (s.size - 1)), float(s.min())
 
 
-def mutual_information(joint: Any) -> float:
+def mutual_information(joint: npt.ArrayLike) -> float:
     """I(X;Y) of a two-way table of probabilities, in nats.
 
     >>> mutual_information([[0.5, 0.0], [0.0, 0.5]]) == math.log(2)
@@ -180,7 +181,7 @@ def rho_for_information(margin_x: Any, margin_y: Any, information: float, *, sig
     return sign * float(optimize.brentq(gap, 0.0, 0.99999, xtol=1e-10))
 
 
-def population_uniqueness(joint: Any, population: int) -> float:
+def population_uniqueness(joint: npt.ArrayLike, population: int) -> float:
     """Expected share of unique people in a population with these joint probabilities, sum p (1-p)^(n-1)."""
     n = whole(population, what="population", least=1)
     return _moments.mean(Distribution.of(np.asarray(joint, dtype=np.float64).ravel(), normalize=True), n) / n

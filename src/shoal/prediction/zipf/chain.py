@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
@@ -58,7 +59,7 @@ class Chain:
     (2, 0.5)
     """
 
-    def __init__(self, place: Any, following: Any) -> None:
+    def __init__(self, place: npt.ArrayLike, following: npt.ArrayLike) -> None:
         here, there = np.asarray(place, dtype=np.int64), np.asarray(following, dtype=np.int64)
         if not len(here):
             raise UsageError("a chain needs people with at least two records.", hint="Ask without the order of records.")
@@ -122,7 +123,9 @@ def chain_share(chain: Chain, people: int, records: int, *, k: int = 2, rng: np.
     return Estimate(value, *ends, method=method, grade="B", notes=(note,))
 
 
-def dependence(place: Any, following: Any, rng: np.random.Generator, *, shuffles: int = SHUFFLES) -> Dependence:
+def dependence(
+    place: npt.ArrayLike, following: npt.ArrayLike, rng: np.random.Generator, *, shuffles: int = SHUFFLES
+) -> Dependence:
     """Do consecutive places depend on each other? Mutual information against shuffled second places; at most
     :data:`MOST_PAIRS` pairs, drawn at random.
 
@@ -142,12 +145,12 @@ def dependence(place: Any, following: Any, rng: np.random.Generator, *, shuffles
     return Dependence(information, float(null.mean()), float(np.quantile(null, 0.95)), p_value, len(x))
 
 
-def _information(x: Any, y: Any) -> float:
+def _information(x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]) -> float:
     """H(X) + H(Y) − H(X, Y) of paired values."""
     return _entropy(x) + _entropy(y) - _entropy(x * (int(y.max()) + 1) + y)
 
 
-def _entropy(values: Any) -> float:
+def _entropy(values: npt.NDArray[np.int64]) -> float:
     counts = np.unique(values, return_counts=True)[1]
     n = len(values)
     return float(math.log(n) - (counts * np.log(counts)).sum() / n)

@@ -62,13 +62,13 @@ class Secret:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a secret cannot be pickled or copied")
 
     def __copy__(self) -> NoReturn:
         raise TypeError("a secret cannot be pickled or copied")
 
-    def __deepcopy__(self, memo: Any) -> NoReturn:
+    def __deepcopy__(self, memo: object) -> NoReturn:
         raise TypeError("a secret cannot be pickled or copied")
 
 
@@ -78,7 +78,7 @@ class Opaque:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("an object that holds keys cannot be pickled or copied")
 
 

@@ -23,6 +23,7 @@ from shoal.protector.store.entries import pairs
 from shoal.protector.store.pages import DomainKeys, RowKeys
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 
@@ -59,7 +60,7 @@ class OpenDomain(Opaque):
         """The identity as it is compared."""
         return identity if self.domain.matching == "exact" else unicodedata.normalize("NFC", identity.decode()).encode()
 
-    def cleaned(self, column: Any) -> Any:
+    def cleaned(self, column: pa.Array) -> pa.Array:
         """An Arrow column of identities by the domain's rules of cleaning."""
         return identities.cleaned(column, self.domain.clean)
 
@@ -71,7 +72,7 @@ class OpenDomain(Opaque):
     def frame(self, context: Context, time: float) -> bytes:
         return context.frame(self.domain, self.domain.renewal.epoch(day(time)))
 
-    def pseudonymize(self, tx: Tx, column: Any, context: Context, time: float, *, check: bool = True) -> Any:
+    def pseudonymize(self, tx: Tx, column: pa.Array, context: Context, time: float, *, check: bool = True) -> pa.Array:
         """An Arrow text column of pseudonyms for one of identities; missing stays missing.
 
         Without ``check``, identities need no check digit: only those that the vault invents.
@@ -87,7 +88,7 @@ class OpenDomain(Opaque):
         with _without_collector(len(column)):
             return self._pseudonymize(tx, column, self.frame(context, time))
 
-    def _pseudonymize(self, tx: Tx, column: Any, frame: bytes) -> Any:
+    def _pseudonymize(self, tx: Tx, column: pa.Array, frame: bytes) -> pa.Array:
         import pyarrow as pa
 
         if self.domain.scope == "transaction":
@@ -180,7 +181,7 @@ class OpenDomain(Opaque):
             identity = identity or part
         return None if identity is None else identity[1]
 
-    def _distinct(self, tx: Tx, values: Any, frame: bytes) -> Any:
+    def _distinct(self, tx: Tx, values: pa.Array, frame: bytes) -> pa.Array:
         """Pseudonyms of different identities, as an Arrow column."""
         import pyarrow as pa
 
@@ -208,7 +209,7 @@ class OpenDomain(Opaque):
         place = {m: j for j, m in enumerate(first)}
         return self._texts(references.tokens(self.keys, blocks[[place[m] for m in matched]]))
 
-    def _each(self, tx: Tx, column: Any, frame: bytes) -> Any:
+    def _each(self, tx: Tx, column: pa.Array, frame: bytes) -> pa.Array:
         """A new pseudonym for every record (transaction pseudonyms)."""
         present = column.drop_null()
         plain = encoded(present.to_pylist())
@@ -225,7 +226,7 @@ class OpenDomain(Opaque):
             pseudonyms = self._texts(references.tokens(self.keys, references.mint(tx, self.keys, frames, plain, plain)))
         return _spread(column, pseudonyms)
 
-    def _renewing(self, tx: Tx, column: Any, frame: bytes, uses: int) -> Any:
+    def _renewing(self, tx: Tx, column: pa.Array, frame: bytes, uses: int) -> pa.Array:
         """A pseudonym covers at most ``uses`` records of a person; then the person gets the next one."""
         texts = column.drop_null().to_pylist()
         people = {text: i for i, text in enumerate(dict.fromkeys(texts))}
@@ -249,7 +250,7 @@ class OpenDomain(Opaque):
         own_texts = self._texts(references.tokens(self.keys, minted))
         return _spread(column, own_texts.take(order) if order else own_texts)
 
-    def _texts(self, tokens: NDArray[np.uint8]) -> Any:
+    def _texts(self, tokens: NDArray[np.uint8]) -> pa.Array:
         """Fixed-width tokens as an Arrow text column, without a Python loop."""
         import pyarrow as pa
 
@@ -265,7 +266,7 @@ class OpenDomain(Opaque):
         wide = pa.Array.from_buffers(pa.large_string(), len(chars), [None, pa.py_buffer(offsets), data])
         return wide.cast(pa.string())
 
-    def _varied(self, tokens: list[bytes]) -> Any:
+    def _varied(self, tokens: list[bytes]) -> pa.Array:
         """Tokens of different lengths: encoded length by length."""
         import pyarrow as pa
 
@@ -294,7 +295,7 @@ def _without_collector(count: int) -> Iterator[None]:
             gc.enable()
 
 
-def _spread(column: Any, made: Any) -> Any:
+def _spread(column: pa.Array, made: pa.Array) -> pa.Array:
     """Values for the present cells, put back between the missing ones."""
     import pyarrow as pa
 

@@ -83,7 +83,7 @@ class Holder:
     def __repr__(self) -> str:
         return "<Holder>"
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a holder's secret cannot be pickled or copied")
 
 

@@ -30,6 +30,8 @@ from shoal.model.roles import Column, Role
 from shoal.protector.intake.register import keys_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from shoal.engines.table import Table
     from shoal.protector.session import Session
 
@@ -296,7 +298,7 @@ ROWS = 10_000
 MOST_VALUES = 2_000
 
 
-def left_over(table: Any, replaced: Sequence[str], kinds: dict[str, str]) -> dict[str, list[str]]:
+def left_over(table: pa.Table, replaced: Sequence[str], kinds: dict[str, str]) -> dict[str, list[str]]:
     """Names of columns that name people by themselves (``direct``) or together with others (``quasi``).
 
     ``table`` holds the first rows as an Arrow table, ``kinds`` the kind of each column.
@@ -309,7 +311,7 @@ def left_over(table: Any, replaced: Sequence[str], kinds: dict[str, str]) -> dic
     return {"direct": direct, "quasi": quasi}
 
 
-def _facts(column: Any, name: str, kind: str) -> ColumnFacts:
+def _facts(column: pa.ChunkedArray, name: str, kind: str) -> ColumnFacts:
     text = canonical_text(column)
     counted = text.drop_null().value_counts()
     values, counts = counted.field("values").to_pylist(), np.asarray(counted.field("counts"))

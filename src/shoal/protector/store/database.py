@@ -231,15 +231,15 @@ class Tx:
         """The driver's own connection inside this transaction, for bulk work on SQLite."""
         return self.connection.connection.driver_connection
 
-    def first(self, statement: str, *values: Any) -> Any:
+    def first(self, statement: str, *values: object) -> Any:
         """The first row of a query written with question marks: straight to the driver, for work done very often."""
         return execute(self.connection, self.store.dialect, statement, *values).fetchone()
 
-    def all_of(self, statement: str, *values: Any) -> list[Any]:
+    def all_of(self, statement: str, *values: object) -> list[Any]:
         """All rows of a query, likewise."""
         return list(execute(self.connection, self.store.dialect, statement, *values).fetchall())
 
-    def run(self, statement: str, *values: Any) -> None:
+    def run(self, statement: str, *values: object) -> None:
         """Apply a statement, likewise."""
         execute(self.connection, self.store.dialect, statement, *values)
 

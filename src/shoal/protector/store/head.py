@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shoal.disk.atomic import state_folder
 from shoal.errors import DataError, OutputError, TamperError
@@ -15,6 +15,8 @@ from shoal.protector.store.anchor import Anchor, default_path
 from shoal.protector.store.database import Store
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
     from shoal.stores import Migration, Versions
 
 FORMAT = b"shoal-vault/"
@@ -25,7 +27,7 @@ MIGRATIONS: dict[int, Migration] = {}
 _LOCK = 7460
 
 
-def new_store(engine: Any, vault_id: str, root: Secret, key: KeyProvider, anchor: str | Path | None) -> Store:
+def new_store(engine: Engine, vault_id: str, root: Secret, key: KeyProvider, anchor: str | Path | None) -> Store:
     """The storage of a vault, with its anchor (beside the key unless named) and this machine's witness.
 
     The witness lies in the user's state folder; beside the anchor if somebody said where that lies.
@@ -56,14 +58,14 @@ def context(vault_id: str) -> bytes:
     return b"shoal-vault root key " + bytes.fromhex(vault_id)
 
 
-def exists(connection: Any) -> bool:
+def exists(connection: Connection) -> bool:
     """Whether the database holds a vault, of any version."""
     from sqlalchemy import inspect
 
     return bool(inspect(connection).has_table("vault_meta"))
 
 
-def create(connection: Any, vault_id: str, key: KeyProvider, root: Secret, parts: int = 1) -> None:
+def create(connection: Connection, vault_id: str, key: KeyProvider, root: Secret, parts: int = 1) -> None:
     """Create the tables of a new vault and write its head."""
     from shoal.protector.store.schema import make_tables, meta
 
@@ -78,14 +80,14 @@ def create(connection: Any, vault_id: str, key: KeyProvider, root: Secret, parts
         connection.execute(meta.insert().values(name=name, value=value))
 
 
-def read(connection: Any, key: KeyProvider, *, place: str) -> tuple[str, Secret]:
+def read(connection: Connection, key: KeyProvider, *, place: str) -> tuple[str, Secret]:
     """The id of a vault and its root key; a place without a vault, or with one of another version, is refused."""
     if not exists(connection):
         raise DataError(f"no vault exists at {place}.", hint="Make one with `shoal vault init`.")
     return unwrapped(raw(connection), key, place=place)
 
 
-def upgrade(engine: Any) -> None:
+def upgrade(engine: Engine) -> None:
     """Bring the tables of a vault that an older Shoal wrote up to date, in one transaction."""
     from shoal.protector.store.schema import meta
     from shoal.stores import writing
@@ -113,7 +115,7 @@ def _versions(place: str) -> Versions:
     return Versions(f"vault at {place}" if place else "vault", VERSION, MIGRATIONS)
 
 
-def raw(connection: Any) -> dict[str, bytes]:
+def raw(connection: Connection) -> dict[str, bytes]:
     """The head as it is stored: it holds nothing open that is secret."""
     from shoal.protector.store.schema import meta
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import TamperError
 from shoal.protector.crypto import primitives as crypto
@@ -12,11 +12,14 @@ from shoal.protector.store.connection import blob
 from shoal.protector.store.guard import chained
 from shoal.protector.store.state import State
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
 _CHUNK = 2048
 Rows = list[tuple[Any, ...]]
 
 
-def stored_rows(connection: Any) -> Iterator[tuple[str, Rows]]:
+def stored_rows(connection: Connection) -> Iterator[tuple[str, Rows]]:
     """Every row, in parts: name of the table, and rows in the order of its columns and key."""
     from sqlalchemy import select
 
@@ -31,7 +34,7 @@ def stored_rows(connection: Any) -> Iterator[tuple[str, Rows]]:
             yield table.name, [tuple(bytes(c) if isinstance(c, memoryview) else c for c in row) for row in rows]
 
 
-def insert(connection: Any, table: str, rows: Rows) -> None:
+def insert(connection: Connection, table: str, rows: Rows) -> None:
     """Put rows into the table of another database."""
     from shoal.protector.store.schema import metadata
 

@@ -100,7 +100,7 @@ class Store:
         except self.engine.dialect.loaded_dbapi.Error as error:
             raise _silent(error) from None
 
-    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Rows of a query on a plain connection: the one held for a question, else one of the pool."""
         with self.reading():
             try:

@@ -47,13 +47,13 @@ _REVOKED = "SELECT number FROM registry_statements WHERE kind = 'revoke-key' AND
 _LOGGED = "INSERT INTO registry_log (line, kind, subject, digest, hash) VALUES (?, ?, ?, ?, ?)"
 
 
-def run(db: Connection, query: str, *values: Any) -> list[Any]:
+def run(db: Connection, query: str, *values: object) -> list[Any]:
     """Run a plain query inside a transaction; its rows, if it has any."""
     done = db.exec_driver_sql(query if db.dialect.name == "sqlite" else query.replace("?", "%s"), values)
     return list(done.fetchall()) if done.returns_rows else []
 
 
-def take(db: Connection, kind: str, given: Record | Notice, body: str, topic: Sequence[str], *more: Any) -> None:
+def take(db: Connection, kind: str, given: Record | Notice, body: str, topic: Sequence[str], *more: object) -> None:
     """Take a record or notice: not seen before, the next version of its holder's ``topic``; ``more`` are further columns."""
     if run(db, _SUBMITTED[kind], given.id):
         raise DataError(f"this {kind} was submitted before.", hint="Nothing needs to be done.")

@@ -153,11 +153,11 @@ def between(below: float, above: float) -> float:
 
 
 def optimal_groups(
-    values: Any,
+    values: npt.ArrayLike,
     k: int,
     *,
     cost: CostName = "sse",
-    weights: Any = None,
+    weights: npt.ArrayLike | None = None,
     ties: Literal["together", "split"] = "together",
     column: str = "values",
 ) -> Groups:
@@ -214,8 +214,8 @@ def optimal_groups(
 
 def microaggregate_1d(
     column: str,
-    values: Any,
-    counts: Any = None,
+    values: npt.ArrayLike,
+    counts: npt.ArrayLike | None = None,
     *,
     k: int,
     cost: CostName = "sse",

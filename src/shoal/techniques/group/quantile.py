@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
 from shoal.hierarchies.values import counts_of
@@ -45,7 +46,7 @@ def rank_difference(sizes: Iterable[int]) -> int:
     return sum(g * g // 4 for g in sizes)
 
 
-def quantile_groups(values: Any, k: int, *, weights: Any = None, column: str = "values") -> Groups:
+def quantile_groups(values: npt.ArrayLike, k: int, *, weights: npt.ArrayLike | None = None, column: str = "values") -> Groups:
     """Groups of neighbours with the least rank difference, each of at least ``k`` records; equal values together.
 
     >>> quantile_groups([5, 1, 4, 2, 3], 2).sizes.tolist()
@@ -87,7 +88,7 @@ def quantile_transform(
     return quantile_groups(x, k, weights=sizes, column=column).step(column, publish)
 
 
-def equal_groups(values: Any, groups: int, *, weights: Any = None, column: str = "values") -> Groups:
+def equal_groups(values: npt.ArrayLike, groups: int, *, weights: npt.ArrayLike | None = None, column: str = "values") -> Groups:
     """At most ``groups`` groups of neighbours, cut at the ranks nearest to i·n/groups; equal values together.
 
     With different values there are exactly ``groups``, of ⌊n/groups⌋ or ⌈n/groups⌉ records: the least rank difference.
@@ -124,7 +125,7 @@ def sample_size(error: float, failure: float = 0.05) -> int:
     return math.ceil(math.log(2 / failure) / (2 * error**2))
 
 
-def error_ratio(values: Any, groups: Groups, publish: Publish = "mean") -> float:
+def error_ratio(values: npt.ArrayLike, groups: Groups, publish: Publish = "mean") -> float:
     r"""Squared error of the published values against that of one overall mean: Σ(x−x′)²/Σ(x−x̄)².
 
     1/b² for b groups of *uniform* data only; larger for every other shape (normal, b = 10: 0.041).

@@ -64,11 +64,11 @@ class DateShift(StreamStep):
         number = (words % np.uint64(2 * self.days)).astype(np.int64)
         return np.asarray(np.where(number < self.days, number - self.days, number - self.days + 1))
 
-    def start(self, seed: int) -> Callable[[pa.Table, Any], pa.Table]:
+    def start(self, seed: int) -> Callable[[pa.Table, object], pa.Table]:
         key = read_key(self.key)
         shifts = EachText(lambda people: from_numpy(self.shifts(key, people)))
 
-        def run(table: pa.Table, rows: Any) -> pa.Table:
+        def run(table: pa.Table, rows: object) -> pa.Table:
             return with_column(
                 table, self.column, self._moved(table.column(self.column), shifts(canonical_text(table.column(self.unit))))
             )

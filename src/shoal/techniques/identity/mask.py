@@ -132,11 +132,11 @@ class KeyedHash(_Keyed):
         if not 16 <= self.length <= 64:
             raise PolicyError(f"a keyed hash of '{self.column}' needs 16 to 64 characters; found {self.length}.")
 
-    def start(self, seed: int) -> Callable[[pa.Table, Any], pa.Table]:
+    def start(self, seed: int) -> Callable[[pa.Table, object], pa.Table]:
         key = read_key(self.key)
         hashed = EachText(lambda texts: _hexadecimal(digests_of(key, self._domain, texts), self.length))
 
-        def run(table: pa.Table, rows: Any) -> pa.Table:
+        def run(table: pa.Table, rows: object) -> pa.Table:
             return with_column(table, self.column, hashed(canonical_text(table.column(self.column))))
 
         return run
@@ -171,10 +171,10 @@ class Fake(_Keyed):
         if self.provider not in PROVIDERS:
             raise PolicyError(f"fakes of kind '{self.provider}' are not known.", hint=f"Kinds: {', '.join(PROVIDERS)}.")
 
-    def start(self, seed: int) -> Callable[[pa.Table, Any], pa.Table]:
+    def start(self, seed: int) -> Callable[[pa.Table, object], pa.Table]:
         replace = lru_cache(REMEMBERED)(self.replacement())
 
-        def run(table: pa.Table, rows: Any) -> pa.Table:
+        def run(table: pa.Table, rows: object) -> pa.Table:
             encoded = canonical_text(table.column(self.column)).dictionary_encode()
             labels = pa.array([replace(t) for t in encoded.dictionary.to_pylist()], pa.string())
             return with_column(table, self.column, labels.take(encoded.indices))
