@@ -13,6 +13,7 @@ from shoal.cli._shared import preview_instead
 from shoal.cli._shell import options, texts
 from shoal.cli._shell.commands import Commands
 from shoal.cli._shell.options import Option, from_verb
+from shoal.errors import refuse
 
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot: .svg, .png or .html.")]
 Guesses = Annotated[Path | None, typer.Option("--plot", help="Write the surest guess by observation: .svg, .png or .html.")]
@@ -205,10 +206,8 @@ def dining(
     as_json: options.Json = False,
 ) -> None:
     """Dining cryptographers: who paid, from what is announced."""
-    try:
+    with refuse(typer.BadParameter("insiders are numbers of players: 0,2."), ValueError):
         inside = [int(x) for x in texts.names(insiders)]
-    except ValueError:
-        raise typer.BadParameter("insiders are numbers of players: 0,2.") from None
     _tell_observer("dining_cryptographers", plot, as_json, players, bias=bias, insiders=inside)
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.disk.atomic import scratch
-from shoal.errors import HierarchyGapError, VerificationError
+from shoal.errors import HierarchyGapError, VerificationError, refuse
 from shoal.kernels.text import canonical_text
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
@@ -277,10 +277,8 @@ def _as_shown(earlier: Earlier, values: Mapping[str, Any], n: int) -> dict[str, 
     table = pa.table({**values, order: pa.array(range(n), pa.int64())})
     with scratch() as place:
         out = place / f"probe{earlier.data.suffix if isinstance(earlier.data, Path) else '.parquet'}"
-        try:
+        with refuse(_refusal("the earlier plan does not cover all values of a column"), HierarchyGapError):
             done = opened(table).recode(Plan(tuple(known), Suppression(scope="none")), out)
-        except HierarchyGapError:
-            raise _refusal("the earlier plan does not cover all values of a column") from None
         stated = isinstance(earlier.data, Path) and bool(new_codes(earlier.data.parent))  # releases of 0.3.0 do not state them
         texts = read_texts(out, [*values, order], done.codes if stated else {})
     order_of = np.argsort(texts[order].to_numpy(zero_copy_only=False).astype(np.float64))

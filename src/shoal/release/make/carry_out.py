@@ -125,100 +125,131 @@ def carry_out(
         known = count_known(prepared, decision, columns, seen)
         given["known_columns",] = known_share(prepared, decision, known)
     decision = replace(decision, given={**decision.given, **given})
-    written = _Written(data, done, seen, linked, columns)
+    written = _Written(prepared, decision, output, stage, data, done, seen, linked, columns)
     both = seen is None and done.records_out >= BOTH_CORES and prepared.table.memory is None
     with alongside(lambda: early_attacks(prepared, decision, links), at_once=both) as early:
         try:
-            return _prove(prepared, decision, output, stage, progress, signer, written, early)
+            return written.prove(signer, early, progress)
         except VerificationError as error:
             raise name_worst(error, known, prepared.quasi) from None
 
 
 @dataclass(frozen=True, eq=False)
 class _Written:
-    """The written data, what was done to them, who counts them where the engine wrote them, and whom known columns find."""
+    """A release whose data are written: what was done to them, who counts them where the engine wrote them, and whom known
+    columns find."""
 
+    prepared: Prepared
+    decision: Decision
+    output: Output
+    stage: Path
     data: Path
     done: Recoded
     seen: ByEngine | None
     linked: tuple[AttackResult, ...]
     columns: FileColumns
 
+    def prove(
+        self, signer: sign.Signer, early: Callable[[], Early], progress: Progress
+    ) -> tuple[Certified[Certificate, Plan], private_file.Kept | None]:
+        """Count the written data again, attack them, certify; ``early`` gives the attacks that may run meanwhile."""
+        prepared, decision, output, stage = self.prepared, self.decision, self.output, self.stage
+        data, done = self.data, self.done
+        progress(0.8, "counting the written file again")
+        counted = count_again(prepared, decision, data, done, self.seen)
+        if counted.facts.details is not None:
+            counted.facts.details.done["columns"] = self.columns
+        people = count_people(prepared, decision, stage, counted)
+        prepared.table.give_back()
+        shown = published_plan(prepared, decision)
+        objected, list_salt = objections(output.left_out, signer)
+        kept = private_file.kept(decision.plan, shown, signer, list_salt)
+        plan_file = stage / PLAN
+        plan_file.write_text(shown.to_json(), encoding="utf-8", newline="\n")
+        published = self._published()
+        identifiers = classings(prepared, data, published.columns, today(prepared.policy.about.get("date")))
+        beside = self._write_beside()
+        attacks = self._attack(early(), progress)
+        if output.format == delta.DELTA:
+            delta.write_log(data)
+        progress(0.94, "certifying")
+        written = Written(
+            facts=counted.facts,
+            people=people.facts if people else None,
+            suppressed=done.suppressed,
+            records_in=done.records_in - done.unsampled,
+            unsampled=done.unsampled,
+            changed=done.changed,
+            data=published,
+            place=stage,
+            files=[*(_files(data) if output.to_table is None else []), plan_file, *beside],
+            commitment=kept.commitment if kept else None,
+            input_hash=input_hash(prepared.table, signer),
+            snapshot=output.held.snapshot if output.held is not None else None,
+            objections=objected,
+            attacks=attacks,
+            frontier=trade_off(prepared, decision),
+            identifiers=identifiers,
+            accepted=accepted_notes(attacks, output.accepted),
+            hashes={data: counted.sha256} if data.is_file() else {},
+            analyses=run_analyses(prepared, data, complete=done.suppressed == 0 and prepared.sampled is None),
+        )
+        if output.held is not None:
+            require_same(prepared, output.held)
+        certificate, table = certificate_of(prepared, decision, written), None
+        if output.to_table is not None:
+            shutil.rmtree(data.parent)
+            progress(0.95, "writing the table")
+            moved = replace(self._to_table(output.to_table, counted, certificate.data), table=output.table_name)
+            certificate, table = replace(certificate, data=moved), prepared.table.neighbour(output.to_table)
+        whole = derive(certificate, counted.facts, stage, table)
+        return seal(whole, render, shown, stage, signer, table=table, counted=(counted.sha256, counted.facts)), kept
 
-def _prove(
-    prepared: Prepared,
-    decision: Decision,
-    output: Output,
-    stage: Path,
-    progress: Progress,
-    signer: sign.Signer,
-    made: _Written,
-    early: Callable[[], Early],
-) -> tuple[Certified[Certificate, Plan], private_file.Kept | None]:
-    """Count the written data again, attack them, certify; ``early`` gives the attacks that may run meanwhile."""
-    data, done = made.data, made.done
-    progress(0.8, "counting the written file again")
-    counted = count_again(prepared, decision, data, done, made.seen)
-    if counted.facts.details is not None:
-        counted.facts.details.done["columns"] = made.columns
-    people = count_people(prepared, decision, stage, counted)
-    prepared.table.give_back()
-    shown = published_plan(prepared, decision)
-    objected, list_salt = objections(output.left_out, signer)
-    kept = private_file.kept(decision.plan, shown, signer, list_salt)
-    plan_file = stage / PLAN
-    plan_file.write_text(shown.to_json(), encoding="utf-8", newline="\n")
-    written_data = _data(prepared, decision, data, output.format)
-    identifiers = classings(prepared, data, written_data.columns, today(prepared.policy.about.get("date")))
-    beside = _write_trees(prepared, stage, data)
-    if output.to_table is None:
-        beside += codebook.write(data, prepared.schema.columns, stage / codebook.NAME, done.codes)
-    progress(0.9, "attacking")
-    attacks = run_attacks(
-        prepared,
-        decision,
-        made.columns,
-        output.earlier,
-        made.linked,
-        early(),
-        lambda part, what: progress(0.9 + 0.04 * part, what),
-        in_database=output.to_table is not None,
-    )
-    if output.format == delta.DELTA:
-        delta.write_log(data)
-    progress(0.94, "certifying")
-    written = Written(
-        facts=counted.facts,
-        people=people.facts if people else None,
-        suppressed=done.suppressed,
-        records_in=done.records_in - done.unsampled,
-        unsampled=done.unsampled,
-        changed=done.changed,
-        data=written_data,
-        place=stage,
-        files=[*(_files(data) if output.to_table is None else []), plan_file, *beside],
-        commitment=kept.commitment if kept else None,
-        input_hash=input_hash(prepared.table, signer),
-        snapshot=output.held.snapshot if output.held is not None else None,
-        objections=objected,
-        attacks=attacks,
-        frontier=trade_off(prepared, decision),
-        identifiers=identifiers,
-        accepted=accepted_notes(attacks, output.accepted),
-        hashes={data: counted.sha256} if data.is_file() else {},
-        analyses=run_analyses(prepared, data, complete=done.suppressed == 0 and prepared.sampled is None),
-    )
-    if output.held is not None:
-        require_same(prepared, output.held)
-    certificate, table = certificate_of(prepared, decision, written), None
-    if output.to_table is not None:
-        shutil.rmtree(data.parent)
-        progress(0.95, "writing the table")
-        moved = _to_table(prepared, decision, output.to_table, counted, certificate.data)
-        moved = replace(moved, table=output.table_name)
-        certificate, table = replace(certificate, data=moved), prepared.table.neighbour(output.to_table)
-    whole = derive(certificate, counted.facts, stage, table)
-    return seal(whole, render, shown, stage, signer, table=table, counted=(counted.sha256, counted.facts)), kept
+    def _published(self) -> Data:
+        """The data as the certificate names them."""
+        return Data(
+            file=self.data.name,
+            format=self.output.format,
+            columns=tuple(logical(header(self.data), self.prepared.schema.names)),
+            quasi=self.prepared.quasi,
+            sensitive=tuple(self.prepared.policy.sensitive),
+            unit=published_unit(self.prepared, self.decision.plan),
+        )
+
+    def _write_beside(self) -> list[Path]:
+        """Hierarchies by which closeness is judged, and orders: the part that the published values need, to count with again; and
+        the codebook of a file that is published."""
+        prepared, data, out = self.prepared, self.data, list[Path]()
+        if prepared.trees or prepared.orders:
+            covering = {c: t.covering(v for (v,) in rows(data, [c])) for c, t in trees_of(prepared).items()}
+            orders = {c: trees.order_covering(order, (v for (v,) in rows(data, [c]))) for c, order in prepared.orders.items()}
+            out.append(self.stage / trees.NAME)
+            trees.write(covering, out[0], orders)
+        if self.output.to_table is None:
+            out += codebook.write(data, prepared.schema.columns, self.stage / codebook.NAME, self.done.codes)
+        return out
+
+    def _attack(self, early: Early, progress: Progress) -> list[AttackResult]:
+        progress(0.9, "attacking")
+        in_database = self.output.to_table is not None
+
+        def tell(part: float, what: str) -> None:
+            progress(0.9 + 0.04 * part, what)
+
+        given = (self.prepared, self.decision, self.columns, self.output.earlier, self.linked, early)
+        return run_attacks(*given, tell, in_database=in_database)
+
+    def _to_table(self, name: str, counted: Counted, data: Data) -> Data:
+        """Make the table in the database, read it back, and compare."""
+        prepared, decision = self.prepared, self.decision
+        prepared.table.recode(decision.plan, f"::{name}", kept=decision.kept, class_map=decision.class_map)
+        target = prepared.table.neighbour(name)
+        levels = recursive_levels(prepared.policy.requirements)
+        facts: Facts = database.facts_of_table(target, data.quasi, data.sensitive, data.unit, levels, prepared.orders)
+        if not alike(facts.to_json(), counted.facts.to_json()):
+            hint = "It was dropped. Run it again when nobody writes to the table."
+            raise VerificationError(f"table '{name}' was written but does not hold what was planned.", hint=hint)
+        return replace(data, file=None, table=name, engine=target.engine, columns=tuple(target.schema.names))
 
 
 def data_place(stage: Path, output: Output) -> Path:
@@ -231,37 +262,3 @@ def data_place(stage: Path, output: Output) -> Path:
 
 def _files(data: Path) -> list[Path]:
     return sorted(p for p in data.rglob("*") if p.is_file()) if data.is_dir() else [data]
-
-
-def _data(prepared: Prepared, decision: Decision, data: Path, form: str) -> Data:
-    return Data(
-        file=data.name,
-        format=form,
-        columns=tuple(logical(header(data), prepared.schema.names)),
-        quasi=prepared.quasi,
-        sensitive=tuple(prepared.policy.sensitive),
-        unit=published_unit(prepared, decision.plan),
-    )
-
-
-def _write_trees(prepared: Prepared, stage: Path, data: Path) -> list[Path]:
-    """Hierarchies by which closeness is judged, and orders: the part that the published values need, to count with again."""
-    if not prepared.trees and not prepared.orders:
-        return []
-    covering = {c: t.covering(v for (v,) in rows(data, [c])) for c, t in trees_of(prepared).items()}
-    orders = {c: trees.order_covering(order, (v for (v,) in rows(data, [c]))) for c, order in prepared.orders.items()}
-    trees.write(covering, stage / trees.NAME, orders)
-    return [stage / trees.NAME]
-
-
-def _to_table(prepared: Prepared, decision: Decision, name: str, counted: Counted, data: Data) -> Data:
-    """Make the table in the database, read it back, and compare."""
-    prepared.table.recode(decision.plan, f"::{name}", kept=decision.kept, class_map=decision.class_map)
-    target = prepared.table.neighbour(name)
-    levels = recursive_levels(prepared.policy.requirements)
-    facts: Facts = database.facts_of_table(target, data.quasi, data.sensitive, data.unit, levels, prepared.orders)
-    if not alike(facts.to_json(), counted.facts.to_json()):
-        hint = "It was dropped. Run it again when nobody writes to the table."
-        raise VerificationError(f"table '{name}' was written but does not hold what was planned.", hint=hint)
-    names = tuple(target.schema.names)
-    return replace(data, file=None, table=name, engine=target.engine, columns=names)
