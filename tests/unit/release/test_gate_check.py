@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
@@ -13,7 +14,7 @@ import pytest
 import shoal
 from shoal.errors import HierarchyError, PolicyError, RoleError, ShoalError
 from shoal.model.requirement import requirements_of
-from shoal.release.gate.count_facts import facts_of_counts
+from shoal.release.gate.count_facts import as_read, facts_of_counts
 
 BANDS = ["20-39"] * 5 + ["40-59"] * 5
 ILL = ["flu", "cold", "gout", "mumps", "rash"] * 2
@@ -228,6 +229,27 @@ def test_how_many_people_have_one_of_several_spellings_is_not_known() -> None:
     people, plain = facts(SPELLED, unit=True), facts(ONE_WORD, unit=True)
     assert (people.distinct, people.entropy, people.alpha, people.recursive) == (2, 1.0, 1.0, {2: None, 3: None})
     assert (plain.alpha, plain.recursive[2]) == (0.6, 1.5)
+
+
+def test_a_search_counts_spellings_as_the_proof_where_nothing_but_diversity_is_asked() -> None:
+    data = pa.table({"age": AGES, "ill": SPELLED, "who": list(range(15))})
+    counts = shoal.open(data).count(("age",), sensitive=("ill",))
+    plain = shoal.open(data.set_column(1, "ill", [ONE_WORD])).count(("age",), sensitive=("ill",))
+    only, both = requirements_of(["distinct[ill]>=2"]), requirements_of(["distinct[ill]>=2", "t[ill, equal]<=0.5"])
+    for name, asked in (("one", only), ("several", both)):
+        held = as_read(counts, asked, {}).sensitive["ill"]
+        assert (len(held.values) == len(plain.sensitive["ill"].values)) == (name == "one")
+    people = shoal.open(data, unit="who").count(("age",), sensitive=("ill",), unit="who")
+    assert as_read(people, only, {}) is people
+
+
+@pytest.mark.parametrize("method", ["lattice", "local"])
+def test_a_plan_that_the_search_takes_for_diverse_is_not_refused_for_a_spelling(method: str) -> None:
+    rng = np.random.default_rng(3)
+    ill = rng.choice(["Flu", "flu", "FLU", "HIV", "Asthma"], 200, p=[0.3, 0.3, 0.2, 0.1, 0.1]).tolist()
+    data = pa.table({"age": rng.integers(20, 60, 200), "sex": rng.choice(["f", "m"], 200).tolist(), "ill": ill})
+    asked = {"require": {"k": 3, "diversity": {"ill": {"distinct": 2}}}, "allow": {"suppress": 0.05}, "method": method}
+    assert shoal.anonymize(data, quasi=["age", "sex"], sensitive=["ill"], **asked).k >= 3
 
 
 def test_only_columns_that_a_requirement_limits_are_judged() -> None:

@@ -97,8 +97,24 @@ def _read_alike(counts: Any, column: str, labels: Mapping[Any, str]) -> Any:
     pairs, place = np.unique(held.classes * len(one) + one[held.values + 1], return_inverse=True)
     members = np.bincount(place, weights=held.counts).astype(np.int64)
     return replace(
-        counts, sensitive={column: replace(held, classes=pairs // len(one), values=pairs % len(one) - 1, counts=members)}
+        counts,
+        sensitive={
+            **counts.sensitive,
+            column: replace(held, classes=pairs // len(one), values=pairs % len(one) - 1, counts=members),
+        },
     )
+
+
+def as_read(counts: ClassCounts, asked: Iterable[Requirement], labels: Mapping[str, Mapping[Any, str]]) -> ClassCounts:
+    """The counts for a search: values that are read alike are one in each sensitive column of which only diversity is asked,
+    where records are counted. Of people it is not known who has several of them."""
+    sections: dict[str, set[str]] = {}
+    for r in asked if counts.unit is None else ():
+        if r.sensitive is not None:
+            sections.setdefault(r.sensitive, set()).add(r.section)
+    for column in (c for c, about in sections.items() if about == {"diversity"}):
+        counts = _read_alike(counts, column, labels.get(column, {}))
+    return counts
 
 
 def _tallied(sizes: IntArray) -> tuple[IntArray, IntArray]:

@@ -361,7 +361,7 @@ def trade_off(prepared: Prepared, decision: Decision) -> tuple[TradeOff, ...]:
     chosen = policy.smallest_class
     ks = sorted(k for k in {2, 3, 5, 10, 20, 50, chosen} if k <= base.n_members)
     points = frontier(
-        base,
+        prepared.searched,
         prepared.hierarchies,
         [r for r in requirements(prepared) if r.kind != "k"],
         ks=ks,

@@ -63,9 +63,10 @@ def one_level(prepared: Prepared, progress: Progress, floor: Mapping[str, int], 
     tight: dict[str, float] = {}
     bounds = {c: (max(r.min_level or 0, floor.get(c, 0)), r.max_level) for c, r in policy.quasi.items()}
     short: list[Verdict] = []
+    searched = prepared.searched
     for attempt in range(TRIES):
         result = lattice(
-            prepared.base,
+            searched,
             prepared.hierarchies,
             requirements(prepared, tight),
             suppress=policy.suppress,
@@ -121,7 +122,7 @@ def local_recoding(
     """
     from shoal.search import local
 
-    policy, base = prepared.policy, prepared.base
+    policy, base = prepared.policy, prepared.searched
     why = local_unfit(prepared)
     if why:
         raise PolicyError(f"local recoding cannot be used: {why}.", hint="Use method: lattice, or leave the method out.")

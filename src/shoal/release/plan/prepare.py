@@ -25,7 +25,7 @@ from shoal.model.plan import Plan
 from shoal.model.requirement import K, PopulationK, Requirement, TCloseness, ordered
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.column_facts import ColumnReader, found_roles, role_evidence
-from shoal.release.gate.count_facts import Drawn, check_sample, count_population, population_counts, sensitive_trees
+from shoal.release.gate.count_facts import Drawn, as_read, check_sample, count_population, population_counts, sensitive_trees
 from shoal.release.gate.identifying import check_identifying, check_ids, check_insensitive
 from shoal.release.gate.safe_harbor import OnList, class_columns, with_groups
 from shoal.release.plan.coarser_start import Coarser, Values, began, crowd, require_coarser, values_of
@@ -94,6 +94,11 @@ class Prepared:
     def orders(self) -> dict[str, tuple[str, ...]]:
         """Sensitive columns whose values have an order, from low to high."""
         return {name: inside.order for name, inside in self.base.sensitive.items() if inside.order}
+
+    @property
+    def searched(self) -> ClassCounts:
+        """The base classes as a search counts them: spellings of one value are one, as in the proof."""
+        return as_read(self.base, self.policy.requirements, {c: self.schema[c].labels for c in self.base.sensitive})
 
     def lowest(self, name: str) -> int:
         """The lowest level of a column that the base classes tell apart."""
