@@ -87,6 +87,7 @@ def test_where_sets_are_left_out_all_columns_are_the_limit() -> None:
     assert (every.worst()[1], every.left_out, every.at_most) == (8, (), 8)
     assert (some.worst()[1], some.left_out, some.at_most) == (1, tuple(bits), 8)
     assert ColumnSets(bits | ones, budget=1).count(["one0"]).at_most == 8
+    assert ColumnSets(bits | ones, budget=1).count(["one0"], together=False).all_columns == 0, "it was not wanted"
     assert known_columns(ones).at_most == 1
 
 

@@ -115,16 +115,16 @@ class ColumnSets:
         self._counted: dict[tuple[str, ...], int] = {}
         self._table = np.zeros(0, dtype=np.int32)
 
-    def count(self, without: Collection[str] = ()) -> KnownColumns:
+    def count(self, without: Collection[str] = (), *, together: bool = True) -> KnownColumns:
         """Whom sets of all columns find, or of all but some; whom all these find together is then counted only where sets are
-        left out (0)."""
+        left out (0), and not unless it is wanted: all columns of a wide table take longer than the sets."""
         names = [name for name in self._alone if name not in without]
         most = min(len(names), self._most)
         ranked = (name for name in self._ranked if name not in without)
         kept = set(names if most == len(names) else islice(ranked, most))
         counted = {(name,): self._alone[name] for name in names} | self._sets([name for name in names if name in kept])
         left_out = tuple(n for n in names if n not in kept)
-        everything = self._total if names and (left_out or not without) else 0
+        everything = self._total if together and names and (left_out or not without) else 0
         if everything and everything not in counted.values():
             everything = _count_alone([self._codes[name] for name in names], self._people)
         return KnownColumns(self._total, counted, everything, left_out)

@@ -135,13 +135,13 @@ def finding_columns(prepared: Prepared, decision: Decision, limit: float) -> tup
     out: dict[str, str] = {}
     sets = _sets_before(prepared, decision, prepared.quasi)
     while sets:
-        before, counted = len(out), {who: one.count(out) for who, one in sets.items()}
+        before, counted = len(out), {who: one.count(out, together=False) for who, one in sets.items()}
         for who, one in counted.items():
             _leave_out(out, prepared, one, limit, who)
         if not any(one.left_out for one in counted.values()):
             return out, True
         if len(out) == before:
-            return out, all(one.share(one.at_most) <= limit for one in counted.values())
+            return out, all(one.share(one.at_most) <= limit for one in (some.count(out) for some in sets.values()))
     return out, False
 
 
