@@ -125,8 +125,7 @@ def beliefs(
         return AttackResult.not_run(name, "too many classes and values", QUESTION)
     of_base, group, value, weight, first = expectation(records, releases, column)
     n_values = max(asked.n_values, int(max(r.cells[column].values.max(initial=0) for r in releases)) + 2)
-    own = group < len(first)
-    together = short(group[own], value[own], weight[own], len(first), new.cells[column].whole(n_values), asked, fitted=FITTED)
+    together = short(group, value, weight, len(first), new.cells[column].whole(n_values), asked, fitted=FITTED)
     for release in releases:
         cells, at = release.cells[column], release.classes[first]
         n = int(max(cells.classes.max(initial=-1), at.max(initial=-1))) + 1

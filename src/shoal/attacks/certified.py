@@ -54,7 +54,8 @@ class Certified:
 def short(
     group: IntArray, value: IntArray, weight: FloatArray, n: int, whole: FloatArray, asked: Certified, *, fitted: float = 0.0
 ) -> BoolArray:
-    """Groups that miss a requirement, by the comparison rule (and ``fitted`` beside it); an empty group misses none.
+    """Of the first ``n`` groups those that miss a requirement, by the comparison rule (and ``fitted`` beside it); an empty group
+    misses none.
 
     ``weight[i]`` is how often (or how likely) value ``value[i]`` is in group ``group[i]``; ``whole[v + 1]`` how often v is in the
     table.

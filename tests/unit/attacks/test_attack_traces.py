@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,11 +14,13 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.attacks.traces import (
+    ECCENTRICITY,
     Published,
     approximate_times,
     chosen_records,
     draw,
     inferred_place,
+    joined_traces,
     known_absence,
     known_length,
     known_records,
@@ -87,6 +90,13 @@ def test_a_record_known_twice_counts_once():
     """Traces 0 and 1 have one rare record each: none stands out, however often one of them is named."""
     shown = Published(Traces.of([*range(20), 0, 1], [0] * 20 + [1, 2]), np.arange(20))
     assert sparse_matching(shown, np.array([0]), [np.array([1, 1, 2])], 3, claimed=None).rate == 0.0
+
+
+def test_a_score_stands_out_from_so_many_deviations_on():
+    for above, found in ((0.0, 0), (-1e-9, -1)):
+        shown = SimpleNamespace(owner=np.array([7]), best=lambda points, above=above: (0, ECCENTRICITY + above))
+        assert joined_traces(shown, [np.array([0])]) == [found]
+        assert sparse_matching(shown, np.array([7]), [np.array([0])], 1, claimed=None).rate == (found == 0)
 
 
 def test_the_share_found_by_scores_is_of_all_people_and_beyond_chance():

@@ -510,6 +510,15 @@ class TestLedger:
         assert publish(Proposal(record, 5000, True), None, book) is record
         assert book.entries == []
 
+    def test_a_change_that_no_number_shows_leaves_the_old_record(self):
+        """110 people more in a million: as many as a new version needs, and nothing that is published moves."""
+        book, many = Ledger(), [10 * n for n in AGES]
+        first = make(many, ledger=book, date="2025-01-01")
+        for more, unchanged in (([*many[:-1], many[-1] + 110], True), ([n + 2000 for n in many], False)):
+            words = {"holder": "H", "date": "2025-06-01", "ledger": book}
+            proposal = propose(more, ["age/years"], first.population, **words)
+            assert (proposal.unchanged, proposal.record is first) == (unchanged, unchanged)
+
     def test_noise_adds_up_over_records_that_may_be_about_the_same_people(self):
         book = Ledger([kept(1, noise=0.5), kept(1, "NL@2021", noise=None), kept(1, "FR/Paris@2021", noise=0.7)])
         (_, sum_) = _spent(book, Population.parse("NL/Utrecht@2021"), 1.0)
