@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace as Namespace
 
 import numpy as np
 import pytest
-from scipy.stats import poisson
+from scipy.stats import nbinom, poisson
 
 import shoal
+from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.prediction import population_risk
-from shoal.prediction.population import model_choice, risk
+from shoal.prediction.population import calibration, crowd, model_choice, risk
 from shoal.prediction.population.class_size_models import SampledClasses
 from shoal.prediction.population.model_choice import choose
 from shoal.prediction.population.sample import Sample
@@ -231,3 +233,136 @@ def test_kappa_alone_is_drawn_beside_equally_likely_cells(tmp_path: Path) -> Non
         assert "100 equally likely cells" in drawn
         even = shoal.predict(question, group_size=20, kappa=0.0, cells=100).plot(tmp_path / "even.svg")
         assert "equally likely" not in Path(even).read_text(encoding="utf-8")
+
+
+# --- intervals that are widened to what subsamples need -----------------------------------------------------------------------
+
+
+def between(value: float, low: float, high: float, grade: str = "B") -> Estimate:
+    return Estimate(value, low, high, level=0.95, method="by hand", grade=grade)  # type: ignore[arg-type]
+
+
+def test_how_far_a_truth_is_from_an_interval() -> None:
+    e = between(10, 8, 14)
+    assert [calibration._gap(e, truth) for truth in (10, 12, 14, 9, 8, 4)] == [0, 0.5, 1, 0.5, 1, 3]
+    point = between(10, 10, 10)
+    assert [calibration._gap(point, truth) for truth in (10, 11, 9)] == [0, 1e9, 1e9]
+
+
+def test_an_interval_is_widened_within_what_is_possible() -> None:
+    def told(e: Estimate, factor: float, *, most: float = 100, held: bool = True) -> tuple[object, ...]:
+        wide = calibration._widened(e, factor, most, held=held)
+        return wide.low, wide.high, wide.grade, len(wide.notes)
+
+    assert told(between(10, 8, 14), 2) == (6, 18, "B", 1)
+    assert told(between(10, 8, 14), 1) == (8, 14, "B", 0)
+    assert told(between(10, 8, 14), 9, most=20) == (0, 20, "B", 1)
+    assert told(between(10, 8, 14), 2, most=9) == (6, 10, "B", 1), "never below the value"
+    assert told(between(10, 8, 14), 2, held=False) == (6, 18, "C", 1)
+    assert told(between(10, 8, 14, "C"), 2) == (8, 14, "C", 0), "a range without a model stays"
+
+
+def calibrated(monkeypatch: pytest.MonkeyPatch, people: int = 500, *, refits: object = None, **more: object) -> Namespace:
+    """A risk of people who are half alone and half in pairs; subsamples are fitted by hand."""
+    sizes = np.array([1] * (people // 2) + [2] * (people // 4))
+    first = Namespace(
+        sizes=sizes, people=people, population=5000, model="fitted", sample_uniques_alone=between(100, 90, 110),
+        right_matches=between(100, 90, 110), population_uniques=between(100, 90, 110),
+    )  # fmt: skip
+    vars(first).update(more)
+    monkeypatch.setattr(calibration, "replace", lambda old, **new: Namespace(**vars(old) | new))
+    if refits is not None:
+        monkeypatch.setattr(calibration, "population_risk", refits)
+    return calibration.calibrate([np.arange(sizes.size)], first, rates=(0.1,), draws=2, seed=3)  # type: ignore[arg-type, return-value]
+
+
+def test_subsamples_are_held_against_what_the_sample_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right matches lie 4 and then 2 half-widths away; all pairs of people count, and who is alone in both."""
+    truths: list[tuple[float, ...]] = []
+
+    def refit(codes: list[np.ndarray], f: np.ndarray, people: int, **_: object) -> Namespace:
+        of = np.where(codes[0] < 250, 1, 2)
+        assert (int(f.sum()), people, int(f.min())) == (50, 500, 1)
+        alone, right = float((of[f == 1] == 1).sum()), float((f / of).sum())
+        truths.append((alone, right, 250.0))
+        far = 4 if len(truths) == 1 else 2
+        return Namespace(
+            sample_uniques_alone=between(alone, alone - 1, alone + 1), right_matches=between(right - far, 0, right - far + 1),
+            population_uniques=between(249, 248, 250),
+        )  # fmt: skip
+
+    for enough, grade in ((4 / 6, "B"), (4 / 6 + 1e-9, "C")):
+        truths.clear()
+        monkeypatch.setattr(calibration, "ENOUGH", enough)
+        found = calibrated(monkeypatch, refits=refit)
+        assert found.calibration.held == {0.1: (4, 6)}
+        assert found.calibration.factors == pytest.approx(dict(zip(calibration.NAMES, (1.0, 4.0, 1.0), strict=True)))
+        assert (found.right_matches.low, found.right_matches.high) == (pytest.approx(60), pytest.approx(140))
+        assert (found.population_uniques.low, found.population_uniques.high) == (90, 110)
+        assert {found.right_matches.grade, found.sample_uniques_alone.grade, found.population_uniques.grade} == {grade}
+        assert len(truths) == 2
+
+
+def test_a_small_sample_and_a_counted_population_are_not_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = lambda *_, **__: pytest.fail("nothing is fitted")  # noqa: E731
+    assert not hasattr(calibrated(monkeypatch, 492, refits=refused), "calibration"), "49 of 492 people are too few"
+    assert not hasattr(calibrated(monkeypatch, refits=refused, model="counted"), "calibration")
+    fine = lambda *_, **__: Namespace(**dict.fromkeys(calibration.NAMES, between(10, 0, 5000)))  # noqa: E731
+    assert hasattr(calibrated(monkeypatch, 500, refits=fine), "calibration"), "50 are enough"
+
+
+# --- how many share a combination ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("a", [0.3, 4.0])
+@pytest.mark.parametrize("f", [1, 2, 5])
+def test_a_crowd_is_what_negative_binomial_counts_of_others_make_it(a: float, f: int) -> None:
+    """Others of the population: index a + f, mean (a + f) c / (a + λ) with c = λ (1 − π) / π, added up one by one."""
+    mean, rate = 1.5, 0.2
+    b, c = a + mean, mean * (1 - rate) / rate
+    others = nbinom(a + f, b / (b + c))
+    j = np.arange(20_000)
+    given = a, np.array([mean]), np.array([f]), rate
+    assert crowd.unique_chance(*given)[0] == pytest.approx(others.pmf(0))
+    assert crowd.match_chance(*given)[0] == pytest.approx((others.pmf(j) / (f + j)).sum(), rel=1e-6)
+    assert crowd.expected_crowd(*given)[0] == pytest.approx(f + others.mean())
+    low, high = (float(x[0]) for x in crowd.crowd_range(*given, 0.9))
+    assert (low, high) == (f + others.ppf(0.05), f + others.ppf(0.95))
+
+
+def test_of_a_whole_population_the_crowd_is_counted() -> None:
+    mean, f = np.array([1.5, 1.5]), np.array([1, 4])
+    assert crowd.unique_chance(2.0, mean, f, 1.0).tolist() == [1.0, 1.0]
+    assert crowd.match_chance(2.0, mean, f, 1.0).tolist() == [1.0, 0.25]
+    assert [x.tolist() for x in crowd.crowd_range(2.0, mean, f, 1.0, 0.9)] == [[1.0, 4.0], [1.0, 4.0]]
+    assert crowd.expected_crowd(2.0, mean, f, 1.0).tolist() == [1.0, 4.0]
+
+
+# --- a sample as counted ------------------------------------------------------------------------------------------------------
+
+
+def test_a_sample_is_kept_in_the_order_of_its_codes() -> None:
+    made = Sample.of([[5, 5, 2], [-1, 7, 7]], [1, 2, 3], 6)
+    assert (made.codes.tolist(), made.sizes.tolist(), made.order.tolist()) == ([[0, 1], [1, 0], [1, 1]], [3, 1, 2], [2, 0, 1])
+    assert (made.levels, made.people, made.rate, made.cells) == ((2, 2), 6, 1.0, 4.0)
+    assert made.pair(0, 1).tolist() == [[0, 3], [1, 2]]
+    wide = Sample.of([[0, 1, 2, 2], [0, 1, 0, 1]], [1, 2, 3, 4], 10)
+    assert wide.pair(0, 1).tolist() == [[1, 0], [0, 2], [3, 4]]
+    assert made.without(np.array([1, 1, 0])).sizes.tolist() == [2, 0, 2]
+    assert made.rates.tolist() == [1.0] * 3
+
+
+def test_a_sample_that_cannot_be_one() -> None:
+    for sizes, population, why in (([], 5, "empty"), ([1, 0], 5, "empty"), ([3, 3], 5, "larger than the population")):
+        with pytest.raises(UsageError, match=why):
+            Sample.of([list(range(len(sizes)))], sizes, population)
+    with pytest.raises(UsageError, match="at least one column"):
+        Sample.of([], [1], 5)
+    assert Sample.of([[0]], [5], 5).rate == 1.0
+
+
+def test_shares_of_values_are_drawn_a_little_towards_equal_ones() -> None:
+    one, two = Sample.of([[0, 0], [0, 1]], [90, 10], 1000).margins
+    assert one.tolist() == [1.0]
+    assert 0.5 < two[0] < 0.9
+    assert two.sum() == pytest.approx(1.0)

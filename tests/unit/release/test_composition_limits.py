@@ -289,6 +289,10 @@ def test_values_that_the_present_table_does_not_have_have_no_place_in_its_order(
     comp._certified_shares(
         now, [(earlier(asked=["distinct[ill]>=2", "distinct[pay]>=2"]), Shown(np.array([0]), {"ill": cells}))], "ill"
     )
+    two = Shown(np.array([0]), {"ill": Cells(np.array([0, 1]), np.array([0, 1]), np.array([1, 1]))})
+    others = [(earlier(), two), (earlier(), Shown(np.array([0]), {"ill": cells}))]
+    comp._certified_shares(now, others, "ill")
+    assert made.pop()[1] == ("rank" if known else None), "one of the two has a value of its own"
     ((asked, rank, levels),) = made
     assert [r.name for r in asked] == ["closeness.ill.t", "diversity.ill.distinct"]
     assert (rank, levels) == (("rank", ("level",)) if known else (None, ()))

@@ -500,6 +500,16 @@ def test_a_summary_names_the_key_of_a_signed_release() -> None:
 # --- attacks ------------------------------------------------------------------------------------------------------------------
 
 
+def test_known_columns_are_tried_since_the_certificate_has_them(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "attack_people", lambda *_: ["by rows"])
+    monkeypatch.setattr(verify, "find_by_columns", lambda place, tables, limit: f"by columns, {limit}")
+    monkeypatch.setattr(verify, "worst_first", list)
+    made = Some(tables=[Some(name="t")], asked=5, known=None, format=FORMAT, known_columns=0.2)
+    assert verify.attacks(None, tmp_path, made) == ("by rows", "by columns, 0.2")
+    made.format = "shoal-linked-certificate/1"
+    assert verify.attacks(None, tmp_path, made) == ("by rows",)
+
+
 def test_known_rows_are_tried_up_to_two_and_all() -> None:
     def tried(known: int | None, longest: int) -> list[int | None]:
         return verify._list_tried(Some(rows={0: range(longest), 1: ()}), known)
