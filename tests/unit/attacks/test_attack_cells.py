@@ -523,7 +523,8 @@ def test_what_a_label_that_cannot_be_read_covers() -> None:
 
 def test_the_worst_chance_decides_and_all_records_that_fit_make_a_value_sure() -> None:
     """One of four people fits one record; the others fit the same four, of two values: on average a chance below one half."""
-    shown = Shown({"town": ["a", "b", "b", "b", "b"]}, {"ill": ["flu", "flu", "flu", "cold", "flu"]}, exact=frozenset({"town"}))
+    towns, ills = ["a", "b", "b", "b", "b", "z"], ["flu", "flu", "flu", "cold", "flu", "rash"]
+    shown = Shown({"town": towns}, {"ill": ills}, exact=frozenset({"town"}))
     linkage, ill = linked_by_cells(shown, {"town": ["a", "b", "b", "b"]}, k=2)
     assert (linkage.rate, linkage.verdict, linkage.claimed) == (0.4375, "broken", 0.5)
     assert (ill.rate, ill.verdict) == (0.25, "warning")
@@ -532,6 +533,15 @@ def test_the_worst_chance_decides_and_all_records_that_fit_make_a_value_sure() -
     assert (doubt.verdict, doubt.claimed, doubt.rate) == ("warning", None, 1.0)
     even, sure = linked_by_cells(shown, {"town": ["b"]}, k=4)
     assert (even.verdict, sure.rate, sure.verdict) == ("holds", 0.0, "holds")
+
+
+def test_a_row_that_is_known_twice_must_be_there_twice() -> None:
+    """Person 0 was twice in ward a, person 1 once."""
+    rows = LinkedRows("visits", np.array([0, 0, 1]), {"ward": ["a", "a", "a"]})
+    shown = Shown({"sex": ["f", "f"]}, {}, (rows,))
+    for times, expected in ((1, [True, True]), (2, [True, False]), (3, [False, False])):
+        known = LinkedRows("visits", np.zeros(times, dtype=np.int64), {"ward": ["a"] * times})
+        assert fitting(shown, {"sex": ["f"]}, [known]).tolist() == [expected]
 
 
 def test_each_of_the_fewer_rows_has_one_of_its_own() -> None:

@@ -393,23 +393,23 @@ def test_somebody_who_knows_the_quasi_identifiers_stands_for_others_in_a_long_ta
 
 
 def test_a_value_is_learnt_by_other_columns_although_it_finds_most_itself():
-    """Each of sixty values of the illness has five people, x says which two it is: twice as many, a chance of one half."""
-    ill = np.arange(N) // 5 + 1
-    columns, secrets = [Known("ill", ill), Known("x", ill // 2 + 1)], [Secret("ill", ill, ill)]
-    curve = joint_curve(np.zeros(N, dtype=np.int64), columns, secrets, quasi=(False,))
+    """Each of sixty people has a value of its own, which is nothing to learn for who knows it; x says which two it is."""
+    ill = np.arange(60) + 1
+    columns, secrets = [Known("ill", ill), Known("x", (ill + 1) // 2)], [Secret("ill", ill, ill)]
+    curve = joint_curve(np.zeros(60, dtype=np.int64), columns, secrets, quasi=(False,))
     one = next(p for p in curve.points if len(p.columns) == 1)
-    assert (one.columns, one.found) == (("x",), pytest.approx(0.1, abs=0.01)), "what is learnt counts as much as who is found"
-    assert curve.learner.columns == ("x",)
-    assert curve.learner.learnt.share == pytest.approx(0.5, abs=0.05)
+    assert (one.columns, one.found, one.learnt) == (("ill",), 1.0, None)
+    assert (curve.learner.columns, curve.learner.learnt.share) == (("x",), 0.5)
 
 
 def test_who_learns_nothing_is_no_learner_and_labels_stand_apart_from_nobody():
     rng = np.random.default_rng(2)
     ill, x = rng.integers(1, 4, N), rng.integers(1, 4, N)
-    far = np.where(np.arange(N) < N // 2, 1, 1000)
-    columns = [Known("x", x), Known("label", far, far), Known("number", far + 0.5, far + 0.0, numeric=True)]
-    curve = joint_curve(np.zeros(N, dtype=np.int64), columns, [Secret("ill", ill, ill)], quasi=(False,))
-    assert (curve.learner, dict(curve.apart)) == (None, {})
+    far, near = np.where(np.arange(N) < N - 1, 1, 1000), np.arange(float(N))
+    classes, secrets = np.zeros(N, dtype=np.int64), [Secret("ill", ill, ill)]
+    assert joint_curve(classes, [Known("x", x)], secrets, quasi=(False,)).learner is None
+    changed_ = [Known("label", far, far), Known("number", near + 0.5, near, numeric=True)]
+    assert dict(joint_curve(classes, changed_, quasi=(False,)).apart) == {}
 
 
 def test_the_most_exposed_are_ten_or_one_in_a_hundred():
