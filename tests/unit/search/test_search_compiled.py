@@ -159,15 +159,14 @@ def test_what_goes_by_the_compiled_search(monkeypatch: pytest.MonkeyPatch) -> No
 def test_few_cells_go_by_the_compiled_search_where_it_is_compiled_already(
     cells: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On disk is enough where another search would load compiled code too; counted steps mean the same each time."""
+    """Where another search would use no compiled code, nor does this one; counted steps mean the same each time."""
     evaluator, objective = a_problem(5, 2, 0.1, "loss")
     monkeypatch.setattr(compiled_search, "HAVE_NUMBA", True)
     monkeypatch.setattr(group_cells, "FEW", cells)
     assert evaluator.is_small is compiled
-    for signatures, is_ready in ((["once"], True), ([], True), ([], False)):
-        monkeypatch.setattr(compiled_search, "search", SimpleNamespace(signatures=signatures, is_ready=is_ready))
-        expected = bool(signatures) if compiled else is_ready
-        assert is_compiled(evaluator, objective, Control()) is expected
+    for signatures in (["once"], []):
+        monkeypatch.setattr(compiled_search, "search", SimpleNamespace(signatures=signatures))
+        assert is_compiled(evaluator, objective, Control()) is (compiled and bool(signatures))
         assert not is_compiled(evaluator, objective, Control(steps=9))
         monkeypatch.setattr(compiled_search, "FEW", evaluator.problem.n_cells)
         assert is_compiled(evaluator, objective, Control(steps=9))

@@ -56,8 +56,8 @@ def is_compiled(evaluator: Evaluator, objective: Objective, control: Control) ->
 
 
 def _is_waiting(evaluator: Evaluator) -> bool:
-    """Whether compiled code is there, and no more of it must be loaded than another search would load."""
-    return bool(getattr(search, "signatures", None)) if evaluator.is_small else bool(getattr(search, "is_ready", False))
+    """Whether compiled code is loaded already, and another search would use as much of it."""
+    return evaluator.is_small and bool(getattr(search, "signatures", None))
 
 
 def _has_small_tables(problem: Problem) -> bool:
