@@ -16,6 +16,7 @@ from shoal.model.estimate import Estimate
 from shoal.prediction import population_risk
 from shoal.prediction.population import calibration, crowd, model_choice, risk
 from shoal.prediction.population.class_size_models import SampledClasses
+from shoal.prediction.population.design import Design
 from shoal.prediction.population.model_choice import choose
 from shoal.prediction.population.sample import Sample
 from shoal.prediction.population.without_model import model_free_ranges, unique_share_range
@@ -366,3 +367,13 @@ def test_shares_of_values_are_drawn_a_little_towards_equal_ones() -> None:
     assert one.tolist() == [1.0]
     assert 0.5 < two[0] < 0.9
     assert two.sum() == pytest.approx(1.0)
+
+
+def test_people_of_one_value_are_sampled_as_often_as_their_weights_say() -> None:
+    """Ten of value 0 stand for two each, ten of value 1 for eight each."""
+    design = Design.of([0] * 10 + [1] * 10, 100, weight=[2.0] * 10 + [8.0] * 10)
+    made = Sample.of([[0, 1]], [10, 10], 100, design)
+    assert made.rates == pytest.approx([1 / 2, 1 / 8], rel=0.01)
+    assert made.without(np.array([1, 0])).design is None
+    turned = Sample.of([[1, 0]], [10, 10], 100, design)
+    assert turned.rates == pytest.approx([1 / 8, 1 / 2], rel=0.01), "in the order of the codes"
