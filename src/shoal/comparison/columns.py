@@ -98,9 +98,8 @@ def read_columns(table: Table, names: Sequence[str], count: str | None = None) -
     if count is not None and rows is not None:
         numbers = np.rint(to_numpy(rows.column(len(names)).combine_chunks().cast(pa.float64()))).astype(np.int64)
         if numbers.sum() > MOST_PEOPLE:
-            raise DataError(
-                f"the table counts {numbers.sum():,} people; at most {MOST_PEOPLE:,} are compared.", hint="Compare a part of it."
-            )
+            hint = "Compare a part of it."
+            raise DataError(f"the table counts {numbers.sum():,} people; at most {MOST_PEOPLE:,} are compared.", hint=hint)
         rows, people = rows.filter(pa.array(numbers > 0)), numbers[numbers > 0]
     out = {}
     for i, name in enumerate(names):

@@ -131,9 +131,8 @@ def _check(
     for side in (table, other) if count is not None else ():
         check_counts(side, str(count), tuple(name for names in named.values() for name in names))
     if not shared:
-        raise DataError(
-            f"tables '{table.name}' and '{other.name}' have no column in common.", hint="Columns are matched by their names."
-        )
+        hint = "Columns are matched by their names."
+        raise DataError(f"tables '{table.name}' and '{other.name}' have no column in common.", hint=hint)
     for what, given in (*named.items(), ("key", () if key is None else (key,))):
         for name in given:
             table.schema.require(name, what=what)

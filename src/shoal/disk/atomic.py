@@ -38,9 +38,8 @@ def atomic(path: Path) -> Iterator[Path]:
     try:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError:
-        raise OutputError(
-            f"nothing can be written in folder '{folder}'.", hint="Make the folder, or choose one that you may write to."
-        ) from None
+        hint = "Make the folder, or choose one that you may write to."
+        raise OutputError(f"nothing can be written in folder '{folder}'.", hint=hint) from None
     handle = hold(temporary)
     try:
         yield temporary
@@ -160,10 +159,8 @@ def write_private(path: Path, text: str) -> None:
             out.flush()
             os.fsync(out.fileno())
     except OSError as error:
-        raise OutputError(
-            f"the private file beside the output could not be written: {type(error).__name__}.",
-            hint="Check rights and space beside the output.",
-        ) from None
+        what = f"the private file beside the output could not be written: {type(error).__name__}."
+        raise OutputError(what, hint="Check rights and space beside the output.") from None
 
 
 PREFIX = ".shoal-stage-"
@@ -215,9 +212,8 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700)
     except OSError as error:
-        raise OutputError(
-            f"the output place cannot be written: {type(error).__name__}.", hint="Check the path, rights and space."
-        ) from None
+        hint = "Check the path, rights and space."
+        raise OutputError(f"the output place cannot be written: {type(error).__name__}.", hint=hint) from None
 
 
 @cache
@@ -250,10 +246,8 @@ def publish(stage: Path, target: Path) -> None:
         os.rename(stage, target)
         _sync(target.parent)
     except OSError as error:
-        raise OutputError(
-            f"the folder could not be put in place: {type(error).__name__}.",
-            hint="Check that the target is empty and on the same disk.",
-        ) from None
+        hint = "Check that the target is empty and on the same disk."
+        raise OutputError(f"the folder could not be put in place: {type(error).__name__}.", hint=hint) from None
 
 
 def _sync(path: Path) -> None:

@@ -81,25 +81,21 @@ def opened(folder: Path | None, name: str) -> Any:
     """A text file; with a ``folder`` (a questionnaire's) only one beside or below it: who wrote it may be a stranger."""
     file = (folder or Path()) / name
     if folder is not None and not file.resolve().is_relative_to(folder.resolve()):
-        raise PolicyError(
-            "the questionnaire names a file outside its own folder.", hint="Put the file beside the questionnaire, or below it."
-        )
+        hint = "Put the file beside the questionnaire, or below it."
+        raise PolicyError("the questionnaire names a file outside its own folder.", hint=hint)
     try:
         return file.open(encoding="utf-8-sig", newline="")
     except OSError as error:
-        raise UnreadableError(
-            f"'{name}' cannot be read.", hint="Check the path; in a questionnaire it is relative to it."
-        ) from error
+        hint = "Check the path; in a questionnaire it is relative to it."
+        raise UnreadableError(f"'{name}' cannot be read.", hint=hint) from error
 
 
 def _column(heads: list[str], column: str, name: str) -> int:
     """Where a column stands. Its neighbours are not named: a file without a heading begins with a person."""
     clean = [h.strip() for h in heads]
     if column not in clean:
-        raise UnreadableError(
-            f"column '{column}' is not among the {len(clean)} of '{name}'.",
-            hint="The first row must hold the names of the columns.",
-        )
+        hint = "The first row must hold the names of the columns."
+        raise UnreadableError(f"column '{column}' is not among the {len(clean)} of '{name}'.", hint=hint)
     return clean.index(column)
 
 

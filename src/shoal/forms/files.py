@@ -188,10 +188,8 @@ def _link(q: Questionnaire, link: Any, folder: Path) -> None:
     except ShoalError:
         raise
     except (TypeError, ValueError):
-        raise PolicyError(
-            f"the link of {', '.join(names)} is not understood.",
-            hint="A correlation is a number; a joint table holds numbers only.",
-        ) from None
+        hint = "A correlation is a number; a joint table holds numbers only."
+        raise PolicyError(f"the link of {', '.join(names)} is not understood.", hint=hint) from None
 
 
 def _list_of(data: Mapping[str, Any], key: str) -> list[Any]:

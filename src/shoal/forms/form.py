@@ -428,10 +428,8 @@ class Form:
         q.notes += whose_shares(guessed)
         if not q.questions:
             naming = sum(flag.kind in ("name", "place") for flag in self.flags)
-            raise PolicyError(
-                f"the form of {self.tool} has no closed question.",
-                hint=f"Only choices and bounded numbers count. {len(self.flags)} questions are open, {naming} name people.",
-            )
+            hint = f"Only choices and bounded numbers count. {len(self.flags)} questions are open, {naming} name people."
+            raise PolicyError(f"the form of {self.tool} has no closed question.", hint=hint)
         q.flags, q.ignored, q.notes = self.flags, self.ignored, (*q.notes, *self.notes)
         return q
 

@@ -67,15 +67,11 @@ class Asked:
             check_known(value, ("code", "population"), f"'registry' of question '{name}'")
             code, population = value["code"], value.get("population", population)
         if self.resolve is None:
-            raise PolicyError(
-                f"question '{name}' is left to a registry, and none is named.",
-                hint="Write 'registry: FOLDER or FILE.db' into the questionnaire, or pass --registry.",
-            )
+            hint = "Write 'registry: FOLDER or FILE.db' into the questionnaire, or pass --registry."
+            raise PolicyError(f"question '{name}' is left to a registry, and none is named.", hint=hint)
         if not isinstance(population, str) or not population:
-            raise PolicyError(
-                f"question '{name}' is left to a registry, which must know about whom.",
-                hint="Write 'population: NL/Utrecht@2021', or {code: age/years, population: NL/Utrecht@2021}.",
-            )
+            hint = "Write 'population: NL/Utrecht@2021', or {code: age/years, population: NL/Utrecht@2021}."
+            raise PolicyError(f"question '{name}' is left to a registry, which must know about whom.", hint=hint)
         self.codes[name] = (str(code), population)
         return self.resolve(str(code), population)
 
@@ -86,10 +82,8 @@ def add_question(q: Questionnaire, name: str, spec: Mapping[str, Any], asked: As
         options["when"] = _when(q, name, spec["when"])
     given = [k for k in "answers shares counts values range kappa table normal zipf registry".split() if k in spec]
     if len(given) != 1:
-        raise PolicyError(
-            f"question '{name}' needs exactly one description of its answers; found {len(given)}.",
-            hint="One of: values, range, shares, answers, counts, table, kappa, registry, normal, zipf.",
-        )
+        hint = "One of: values, range, shares, answers, counts, table, kappa, registry, normal, zipf."
+        raise PolicyError(f"question '{name}' needs exactly one description of its answers; found {len(given)}.", hint=hint)
     kind, value = given[0], spec[given[0]]
     try:
         if kind == "registry" and not (isinstance(value, Mapping) and "kappa" in value):

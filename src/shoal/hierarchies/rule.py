@@ -137,9 +137,8 @@ class Rule:
         unknown = sorted(set(data) - known - {"kind"})
         if unknown:
             takes = ", ".join(sorted(known)) or "nothing more"
-            raise PolicyError(
-                f"hierarchy rule '{cls.kind}' has unknown fields: {', '.join(unknown)}.", hint=f"It takes: {takes}."
-            )
+            hint = f"It takes: {takes}."
+            raise PolicyError(f"hierarchy rule '{cls.kind}' has unknown fields: {', '.join(unknown)}.", hint=hint)
         return cls(**{k: to_tuples(v) for k, v in data.items() if k != "kind"})
 
 

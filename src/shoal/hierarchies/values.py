@@ -30,10 +30,8 @@ def texts_of(column: str, values: Any) -> tuple[str, ...]:
     texts = tuple(values)
     missing = texts.count(None)
     if missing:
-        raise HierarchyError(
-            f"the values of '{column}' hold {missing} missing ones.",
-            hint="Leave missing values out: they stay missing at every level, or get their own label.",
-        )
+        hint = "Leave missing values out: they stay missing at every level, or get their own label."
+        raise HierarchyError(f"the values of '{column}' hold {missing} missing ones.", hint=hint)
     if set(map(type, texts)) - {str} and not all(isinstance(t, str) for t in texts):
         raise UsageError(f"the values of '{column}' must be texts or a pyarrow array.")
     return texts
@@ -179,10 +177,8 @@ class CodedRows(Sequence[Row]):
         repeated = len(self) - self.columns[0].n_labels
         if repeated:
             lines, list_ = ("line", "lists") if repeated == 1 else ("lines", "list")
-            raise HierarchyError(
-                f"{repeated:,} {lines} of the hierarchy {list_} a value that another line lists already.",
-                hint="Keep one line per value; see lint().",
-            )
+            what = f"{repeated:,} {lines} of the hierarchy {list_} a value that another line lists already."
+            raise HierarchyError(what, hint="Keep one line per value; see lint().")
         for level in range(1, len(self.columns) - 1):
             low, high = self.columns[level].codes, self.columns[level + 1].codes
             parent = np.empty(self.columns[level].n_labels, np.int32)
@@ -190,7 +186,5 @@ class CodedRows(Sequence[Row]):
             split = len(np.unique(low[parent[low] != high]))
             if split:
                 groups = f"1 group of level {level} lies" if split == 1 else f"{split} groups of level {level} lie"
-                raise HierarchyError(
-                    f"the hierarchy is not monotone: {groups} in several of level {level + 1}.",
-                    hint="Give groups with different parents different labels; see lint().",
-                )
+                hint = "Give groups with different parents different labels; see lint()."
+                raise HierarchyError(f"the hierarchy is not monotone: {groups} in several of level {level + 1}.", hint=hint)

@@ -80,19 +80,16 @@ class Encodings:
                 raise ValueError
             return cls(settings, ids, bits.astype(bool), int(body["left_out"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            raise DataError(
-                f"'{Path(path).name}' is not a file of encodings of this version.", hint="Encode the table with `shoal encode`."
-            ) from None
+            hint = "Encode the table with `shoal encode`."
+            raise DataError(f"'{Path(path).name}' is not a file of encodings of this version.", hint=hint) from None
 
     def require_like(self, other: Encodings) -> None:
         """Refuse to compare what was encoded otherwise."""
         if self.settings.key_check != other.settings.key_check:
             raise UsageError("the two files were encoded with different keys.", hint="Both holders use the same key file.")
         if self.settings != other.settings:
-            raise UsageError(
-                "the two files were encoded from different fields or salts.",
-                hint=f"One has {', '.join(self.settings.tags)}, the other {', '.join(other.settings.tags)}.",
-            )
+            hint = f"One has {', '.join(self.settings.tags)}, the other {', '.join(other.settings.tags)}."
+            raise UsageError("the two files were encoded from different fields or salts.", hint=hint)
 
     def to_json(self) -> dict[str, Any]:
         return {"records": len(self), "left_out": self.left_out, **self.settings.to_json()}
@@ -142,9 +139,8 @@ def compare(
 ) -> Encountered:
     """The pairs of two files of filters, or within one; ``only_once`` where nobody is twice in the same file."""
     if not 0 < possible <= match <= 1:
-        raise UsageError(
-            "the limits are similarities up to 1, the possible one not above the other.", hint=f"Say {POSSIBLE} and {MATCH}."
-        )
+        hint = f"Say {POSSIBLE} and {MATCH}."
+        raise UsageError("the limits are similarities up to 1, the possible one not above the other.", hint=hint)
     if only_once and right is None:
         raise UsageError("one to one is for two files.", hint="Name a second one.")
     other = left if right is None else right

@@ -167,10 +167,8 @@ def encode_records(
     tags = tags_of(records.fields, dict(rename or {}))
     dates = [f.name for f in records.fields if f.kind == "birth"]
     if salt is None and len(dates) != 1:
-        raise UsageError(
-            "filters are salted with the birth date, and there is none, or more than one.",
-            hint="Name one column of kind birth, or a column that never changes with --salt.",
-        )
+        hint = "Name one column of kind birth, or a column that never changes with --salt."
+        raise UsageError("filters are salted with the birth date, and there is none, or more than one.", hint=hint)
     if salt is not None and salt not in {f.name for f in records.fields}:
         raise UsageError(f"the salt '{salt}' is not one of the fields.", hint="Name it in --fields too.")
     if not set(tags) - {salt or dates[0]}:

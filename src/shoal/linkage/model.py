@@ -85,9 +85,8 @@ class Model:
             body = json.loads(Path(path).read_text(encoding="utf-8"))
             return cls.from_json(body)
         except (OSError, ValueError, KeyError, TypeError):
-            raise DataError(
-                f"'{Path(path).name}' is not a linkage model.", hint="`shoal link --save-model` writes one."
-            ) from None
+            hint = "`shoal link --save-model` writes one."
+            raise DataError(f"'{Path(path).name}' is not a linkage model.", hint=hint) from None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Model:

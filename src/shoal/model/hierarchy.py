@@ -66,10 +66,8 @@ class Hierarchy:
             if len(level.groups) != len(self.leaves):
                 raise HierarchyError(f"level {number} of hierarchy '{self.column}' does not cover every leaf.")
         if len(set(self.leaves)) != len(self.leaves):
-            raise HierarchyError(
-                f"hierarchy '{self.column}' lists {len(self.leaves) - len(set(self.leaves))} values twice.",
-                hint="Keep one line per value.",
-            )
+            what = f"hierarchy '{self.column}' lists {len(self.leaves) - len(set(self.leaves))} values twice."
+            raise HierarchyError(what, hint="Keep one line per value.")
         for number, (low, high) in enumerate(zip(self.levels, self.levels[1:], strict=False), start=1):
             if not _refines(low.groups, high.groups):
                 raise HierarchyError(
@@ -118,18 +116,14 @@ class Hierarchy:
         width = len(rows[0])
         for number, row in enumerate(rows, start=1):
             if len(row) != width:
-                raise HierarchyError(
-                    f"line {number} of hierarchy '{column}' has {len(row)} fields, the first has {width}.",
-                    hint="Give every value the same number of levels.",
-                )
+                what = f"line {number} of hierarchy '{column}' has {len(row)} fields, the first has {width}."
+                raise HierarchyError(what, hint="Give every value the same number of levels.")
         distinct: dict[str, tuple[str, ...]] = {}
         conflicts = sum(distinct.setdefault(row[0], tuple(row)) != tuple(row) for row in rows)
         if conflicts:
             lines, give = ("line", "gives") if conflicts == 1 else ("lines", "give")
-            raise HierarchyError(
-                f"{conflicts} {lines} of hierarchy '{column}' {give} a value that stands in it already other parents.",
-                hint="Keep one line per value.",
-            )
+            what = f"{conflicts} {lines} of hierarchy '{column}' {give} a value that stands in it already other parents."
+            raise HierarchyError(what, hint="Keep one line per value.")
         levels = zip(*distinct.values(), strict=True)
         return cls(column, tuple(distinct), tuple(_level(texts) for texts in levels))
 

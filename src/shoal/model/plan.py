@@ -262,9 +262,8 @@ class Plan:
         except PolicyError:
             raise
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError):
-            raise PolicyError(
-                "the plan lacks a part or has one of the wrong type.", hint="Use a plan.json that Shoal wrote."
-            ) from None
+            hint = "Use a plan.json that Shoal wrote."
+            raise PolicyError("the plan lacks a part or has one of the wrong type.", hint=hint) from None
 
 
 def step_from_json(data: Mapping[str, Any]) -> Step:

@@ -195,11 +195,8 @@ class Schema(ByRole):
             for name in names:
                 self.require(name, what=_WHAT[role])
                 if roles.get(name, role) is not role:
-                    raise RoleError(
-                        f"column '{name}' is given two roles: {roles[name].value} and {role.value}.",
-                        hint="Name it in one of them only.",
-                        column=name,
-                    )
+                    what = f"column '{name}' is given two roles: {roles[name].value} and {role.value}."
+                    raise RoleError(what, hint="Name it in one of them only.", column=name)
                 roles[name] = role
         return replace(self, roles=roles, unit=unit or self.unit, weight=weight or self.weight)
 
@@ -236,11 +233,9 @@ def _check_names(names: tuple[str, ...], table: str) -> None:
         if first != position:
             earlier = names[first - 1]
             same = f"have the same name '{name}'" if earlier == name else f"are easily confused: {earlier!a} and {name!a}"
-            raise AmbiguousColumnError(
-                f"columns {first} and {position} of table '{table}' {same}.",
-                hint="Rename one of them before its role is decided, or let a file be opened with --rename-duplicates.",
-                columns=(earlier, name),
-            )
+            what = f"columns {first} and {position} of table '{table}' {same}."
+            hint = "Rename one of them before its role is decided, or let a file be opened with --rename-duplicates."
+            raise AmbiguousColumnError(what, hint=hint, columns=(earlier, name))
 
 
 def distinct_names(names: Sequence[str], *, alike: bool = True) -> list[str]:

@@ -65,10 +65,8 @@ class Distribution:
         values = _check_values(counts, what="counts")
         n = values.size if cells is None else whole(cells, what="cells", least=1)
         if n < values.size:
-            raise UsageError(
-                f"cells={n} is fewer than the {values.size} counts given.",
-                hint="cells is the number of all possible cells, also the empty ones.",
-            )
+            hint = "cells is the number of all possible cells, also the empty ones."
+            raise UsageError(f"cells={n} is fewer than the {values.size} counts given.", hint=hint)
         if values.size and bool(np.all(values == np.floor(values))):
             distinct, copies = np.unique(values, return_counts=True)
             return _positive(distinct, copies.astype(np.float64), cells=n, normalize=True)
@@ -244,11 +242,8 @@ def _positive(p: Floats, copies: Floats | None, *, cells: int, normalize: bool) 
     if total <= 0:
         raise UsageError("all cells are empty: no distribution is defined.", hint="At least one cell must be positive.")
     if not normalize and abs(total - 1.0) > SUM_TOLERANCE:
-        raise UsageError(
-            f"the probabilities sum to {total:.12g}, not to 1.",
-            hint="Check for a missing or doubled cell, or pass normalize=True (--normalize) to divide by the sum.",
-            total=total,
-        )
+        hint = "Check for a missing or doubled cell, or pass normalize=True (--normalize) to divide by the sum."
+        raise UsageError(f"the probabilities sum to {total:.12g}, not to 1.", hint=hint, total=total)
     if abs(total - 1.0) > 1e-14:
         p = p / total
         keep = p > 0  # a cell may fall below the smallest number

@@ -83,10 +83,8 @@ class IssuingActions(SessionPart):
                 raise UsageError(f"there is an issuer '{name}' already.", hint="Choose another name.")
             opened = frame.open_domain(tx, domain)
             if opened.domain.kind != "random" or opened.domain.scope != "person" or opened.domain.renewal.uses:
-                raise UsageError(
-                    f"credentials need a domain of kind 'random' for persons, with lasting pseudonyms; '{domain}' differs.",
-                    hint="Make one with `shoal vault domain add NAME`.",
-                )
+                what = f"credentials need a domain of kind 'random' for persons, with lasting pseudonyms; '{domain}' differs."
+                raise UsageError(what, hint="Make one with `shoal vault domain add NAME`.")
             public = blind_rsa.public_of(private)
             body = {"name": name, "domain": domain, "id": os.urandom(8).hex(), "key": public["id"]}
             body |= {part: public[part] for part in ("n", "e")}

@@ -136,9 +136,8 @@ class Vault:
 
         def prepare(connection: Connection) -> None:
             if head.exists(connection):
-                raise UsageError(
-                    f"there is a vault at {database.describe(place)} already.", hint="Open it, or name another place."
-                )
+                hint = "Open it, or name another place."
+                raise UsageError(f"there is a vault at {database.describe(place)} already.", hint=hint)
             head.create(connection, vault_id, provider, root, parts)
             vault.store.begin(connection)
 
@@ -228,10 +227,8 @@ class Vault:
         if accept is not None:
             self._accept_anchor(anchor, accept)
         elif not anchor.exists():
-            raise TamperError(
-                f"this machine has no anchor for the vault (looked for '{anchor.path.name}').",
-                hint="On a new machine, an owner accepts the present state with `shoal vault anchor --accept`.",
-            )
+            hint = "On a new machine, an owner accepts the present state with `shoal vault anchor --accept`."
+            raise TamperError(f"this machine has no anchor for the vault (looked for '{anchor.path.name}').", hint=hint)
         self.store.check_anchor()
         if accept is None:
             with self.store.read() as tx:
@@ -307,9 +304,8 @@ class Vault:
             people = sorted((a for a in tx.all(ACTOR) if a["enabled"]), key=lambda a: a["created"])
             names = [a["name"] for role in missing for a in people if role in a["roles"]]
             if not names or (name and name not in names):
-                raise UsageError(
-                    f"this person is not an {' or '.join(missing)} of the vault.", hint="Leave the name out for the first one."
-                )
+                hint = "Leave the name out for the first one."
+                raise UsageError(f"this person is not an {' or '.join(missing)} of the vault.", hint=hint)
             token = accounts.issue_token(tx, name or names[0], now)
             self._open.recorder.record(tx, now, name or names[0], "break-glass")
             self._open.recorder.record(tx, now, name or names[0], "break-glass", outcome="alarm", reason="oversight")

@@ -161,10 +161,8 @@ def check_address(host: str, tls_cert: Path | None, tls_key: Path | None) -> Non
     if (tls_cert is None) != (tls_key is None):
         raise UsageError("TLS needs both a certificate and its key.", hint="Give --tls-cert and --tls-key.")
     if host not in LOOPBACK and tls_cert is None:
-        raise UsageError(
-            f"serving on '{host}' without TLS would send tokens in the clear.",
-            hint="Give --tls-cert and --tls-key, or use 127.0.0.1.",
-        )
+        hint = "Give --tls-cert and --tls-key, or use 127.0.0.1."
+        raise UsageError(f"serving on '{host}' without TLS would send tokens in the clear.", hint=hint)
 
 
 @dataclass(frozen=True)

@@ -39,18 +39,14 @@ class ExpressionStep(Step):
         allowed = self.kinds()
         if allowed and column.kind not in allowed:
             needed = " or ".join(allowed)
-            raise UsageError(
-                f"step '{self.kind}' of column '{column.name}' needs a column of kind {needed}; found {column.kind}.",
-                hint=f"Open the table with types={{'{column.name}': '{allowed[0]}'}}, or use another step.",
-                column=column.name,
-            )
+            what = f"step '{self.kind}' of column '{column.name}' needs a column of kind {needed}; found {column.kind}."
+            hint = f"Open the table with types={{'{column.name}': '{allowed[0]}'}}, or use another step."
+            raise UsageError(what, hint=hint, column=column.name)
 
         if self.codes_apart and column.user_missing and self.becomes_code(column):
-            raise UsageError(
-                f"step '{self.kind}' of column '{column.name}' makes numbers that the file declares missing.",
-                hint="Choose another base or limit, or open the table with user_missing='missing'.",
-                column=column.name,
-            )
+            what = f"step '{self.kind}' of column '{column.name}' makes numbers that the file declares missing."
+            hint = "Choose another base or limit, or open the table with user_missing='missing'."
+            raise UsageError(what, hint=hint, column=column.name)
 
     def becomes_code(self, column: Column) -> bool:
         """Whether a number can become one that is declared missing."""

@@ -182,11 +182,8 @@ class Round(ExpressionStep):
     def check(self, column: Column) -> None:
         super().check(column)
         if column.kind == "integer" and self.base > INT64[1]:
-            raise UsageError(
-                f"the rounding base of whole numbers in column '{column.name}' must lie below 2⁶³.",
-                hint="Choose a smaller base, or drop the column.",
-                column=column.name,
-            )
+            what = f"the rounding base of whole numbers in column '{column.name}' must lie below 2⁶³."
+            raise UsageError(what, hint="Choose a smaller base, or drop the column.", column=column.name)
 
     def _column(self, column: Column) -> Column:
         kind = number_kind(column.kind, [self.base])

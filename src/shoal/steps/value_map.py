@@ -132,12 +132,9 @@ class MapValues(ExpressionStep):
         index = np.fromiter((target.get(t, gap) for t in texts), dtype=np.int64, count=len(texts))
         lost = int((index == gap).sum())
         if lost and self.on_gap == "error":
-            raise HierarchyGapError(
-                f"the value map of '{self.column}' does not cover {lost} values.",
-                hint='Extend the map, or pass on_gap="suppress" or on_gap="top". See error.values.',
-                column=self.column,
-                values=tuple(t for t in texts if t not in target),
-            )
+            what = f"the value map of '{self.column}' does not cover {lost} values."
+            hint = 'Extend the map, or pass on_gap="suppress" or on_gap="top". See error.values.'
+            raise HierarchyGapError(what, hint=hint, column=self.column, values=tuple(t for t in texts if t not in target))
         return Labelled(index, (*self.labels, self.gap_label))
 
     def by_text(self) -> dict[str, str]:
@@ -157,9 +154,6 @@ class MapValues(ExpressionStep):
             except ValueError:
                 continue
             if value == value and out.setdefault(value, label) != label:
-                raise PolicyError(
-                    f"the value map of '{self.column}' lists a number in two spellings, with different labels.",
-                    hint="Keep one of them.",
-                    column=self.column,
-                )
+                what = f"the value map of '{self.column}' lists a number in two spellings, with different labels."
+                raise PolicyError(what, hint="Keep one of them.", column=self.column)
         return out

@@ -186,9 +186,8 @@ def _count_sets(
         if counts.n_records == 0:
             raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
         if not counts.adds_up:
-            raise UsageError(
-                "people have rows in several classes of a set.", hint="Study one row per person, or measure that set with --unit."
-            )
+            hint = "Study one row per person, or measure that set with --unit."
+            raise UsageError("people have rows in several classes of a set.", hint=hint)
     return counts_found
 
 

@@ -39,9 +39,8 @@ def reproduce(source: str = "all", data: Path | None = None) -> list[Item]:
     listed = json.loads((resources.files("shoal.studies") / "sources.json").read_text(encoding="utf-8"))
     items = [item for item in listed if source in ("all", item["source"])]
     if not items:
-        raise UsageError(
-            f"no printed numbers of a source '{source[:60]}' are listed.", hint="Sources: 000, 001, 003, 004, or all."
-        )
+        hint = "Sources: 000, 001, 003, 004, or all."
+        raise UsageError(f"no printed numbers of a source '{source[:60]}' are listed.", hint=hint)
     pairs = [(item, _from_data(item, data) if "file" in item else _compute(item)) for item in items]
     keys = ("source", "where", "what", "printed", "corrected")
     return [{**{k: i.get(k, "") for k in keys}, "ours": ours, "verdict": verdict(i, ours)} for i, ours in pairs]
@@ -81,9 +80,8 @@ def _from_data(item: Item, data: Path | None) -> float | None:
         return None
     path, words = data / item["file"], item["arguments"]
     if not path.is_file():
-        raise UnreadableError(
-            f"'{item['file']}' is not in the folder of --data.", hint="docs/sources.md lists the tables needed."
-        )
+        hint = "docs/sources.md lists the tables needed."
+        raise UnreadableError(f"'{item['file']}' is not in the folder of --data.", hint=hint)
     if item["call"] == "uniques":
         return float((open_table(path).count(tuple(words)).sizes == 1).sum())
     with path.open(encoding="utf-8", newline="") as source:

@@ -323,15 +323,12 @@ def _use(studio: Studio, table_id: str, raw: bytes) -> None:
     named = [*asked.quasi, *asked.direct, *asked.sensitive, *asked.insensitive, *(c for c in (asked.unit, asked.weight) if c)]
     files = [r.hierarchy for r in asked.quasi.values()] + list(asked.sensitive.values()) + [asked.population_table]
     if asked.events is not None or any(isinstance(f, str) for f in files):
-        raise PolicyError(
-            "the policy is one of an event table, or names files beside it; the studio reads neither.",
-            hint="Run it on the command line: shoal anonymize TABLE --policy FILE --out DIR",
-        )
+        hint = "Run it on the command line: shoal anonymize TABLE --policy FILE --out DIR"
+        raise PolicyError("the policy is one of an event table, or names files beside it; the studio reads neither.", hint=hint)
     unknown = [c for c in named if c not in known]
     if unknown:
-        raise PolicyError(
-            f"the policy names {len(unknown)} columns that this table does not have.", hint="Choose the policy of this table."
-        )
+        hint = "Choose the policy of this table."
+        raise PolicyError(f"the policy names {len(unknown)} columns that this table does not have.", hint=hint)
     fixed = tuple(c for c, rule in asked.quasi.items() if rule.fixed)
     locked = fixed if len(fixed) < len(asked.quasi) else ()  # some levels are the person's own; all are a plan that was taken
     change_policy(studio, table_id, lambda at: ("used a policy file", text, locked))

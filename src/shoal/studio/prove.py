@@ -246,10 +246,8 @@ def undecided(made: Made) -> int:
 
 def _require_decided(made: Made) -> None:
     if open_ := undecided(made):
-        raise Undecided(
-            f"{'one finding is' if open_ == 1 else f'{open_} findings are'} not decided yet.",
-            hint="Accept each with a reason on the page Prove, or fix it on the page Improve.",
-        )
+        hint = "Accept each with a reason on the page Prove, or fix it on the page Improve."
+        raise Undecided(f"{'one finding is' if open_ == 1 else f'{open_} findings are'} not decided yet.", hint=hint)
 
 
 class Undecided(UsageError):

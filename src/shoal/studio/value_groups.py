@@ -37,9 +37,8 @@ def together(groups: Groups, values: Sequence[str], name: str) -> Groups:
     """
     label = " ".join(name.split())
     if not label or len(label) > LONGEST:
-        raise UsageError(
-            f"a group needs a name of 1 to {LONGEST} letters.", hint="Write one that readers of the release understand."
-        )
+        hint = "Write one that readers of the release understand."
+        raise UsageError(f"a group needs a name of 1 to {LONGEST} letters.", hint=hint)
     if not values:
         raise UsageError("no value was chosen.", hint="Tick the values that belong together.")
     left = {g: [v for v in inside if v not in values] for g, inside in groups.items()}

@@ -53,9 +53,8 @@ def bring_labelled(data: Path, variables: Sequence[Variable], out: str | Path, k
     with open_table(data) as table, disk_folder.staged(target.absolute().parent) as work:
         names = [c.name for c in table.schema.columns]
         if not known.keys() & set(names):
-            raise UnreadableError(
-                f"no column of '{data.name}' stands in the codebook.", hint="Export the data with the names of the codebook."
-            )
+            hint = "Export the data with the names of the codebook."
+            raise UnreadableError(f"no column of '{data.name}' stands in the codebook.", hint=hint)
         kept = [n for n in names if not (n in known and known[n].left)]
         batches = list(table.scan(kept))
         if not batches:
@@ -76,9 +75,8 @@ def only(folder: Path, endings: Sequence[str], what: str, *, but: Sequence[Path]
     files = [f for f in sorted(folder.iterdir()) if f.suffix.lower() in endings and f not in but] if folder.is_dir() else []
     if len(files) != 1:
         many = "no" if not files else f"{len(files)}"
-        raise UnreadableError(
-            f"the folder holds {many} files that could be {what}.", hint=f"Put one in it ({', '.join(endings)})."
-        )
+        hint = f"Put one in it ({', '.join(endings)})."
+        raise UnreadableError(f"the folder holds {many} files that could be {what}.", hint=hint)
     return files[0]
 
 
@@ -133,9 +131,8 @@ def from_redcap(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
     files = [f for f in sorted(folder.iterdir()) if f.suffix.lower() == ".csv"] if folder.is_dir() else []
     described = [f for f in files if is_dictionary(_text(f).partition("\n")[0])]
     if len(described) != 1:
-        raise UnreadableError(
-            f"the folder holds {len(described)} data dictionaries of REDCap.", hint="Download one in REDCap under Dictionary."
-        )
+        hint = "Download one in REDCap under Dictionary."
+        raise UnreadableError(f"the folder holds {len(described)} data dictionaries of REDCap.", hint=hint)
     data = only(folder, (".csv",), "the export of the records", but=described)
     return bring_labelled(data, variables(_text(described[0])), out, k)
 

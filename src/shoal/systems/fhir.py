@@ -85,9 +85,8 @@ def _resources(file: Path) -> Iterator[dict[str, Any]]:
             try:
                 resource = json.loads(line)
             except (ValueError, RecursionError):
-                raise DataError(
-                    f"'{file.name}', line {number:,}: not JSON.", hint="A Bulk export has one resource a line."
-                ) from None
+                hint = "A Bulk export has one resource a line."
+                raise DataError(f"'{file.name}', line {number:,}: not JSON.", hint=hint) from None
             if not isinstance(resource, dict):
                 raise DataError(f"'{file.name}', line {number:,}: not a resource.")
             yield resource
@@ -173,10 +172,8 @@ def from_omop(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
         raise OutputError(f"'{target.name}' exists already.", hint="Name a new file; nothing is written over another.")
     files = {name: file for name in OMOP_ROLES if (file := _file(folder, name))}
     if "person" not in files or len(files) < 2:
-        raise UnreadableError(
-            "the folder has no OMOP table 'person' with tables about it.",
-            hint="Name the folder with person.csv, visit_occurrence.csv and so on (or .parquet).",
-        )
+        hint = "Name the folder with person.csv, visit_occurrence.csv and so on (or .parquet)."
+        raise UnreadableError("the folder has no OMOP table 'person' with tables about it.", hint=hint)
     named, rows = {}, {}
     for name, file in files.items():
         columns, rows[name] = _facts(file)

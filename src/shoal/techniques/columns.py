@@ -28,11 +28,8 @@ def numbers(table: pa.Table, column: str) -> tuple[FloatArray, BoolArray]:
         encoded = array.combine_chunks().dictionary_encode()
         array = pa.array(numbers_of(column, encoded.dictionary.to_pylist())).take(encoded.indices)
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise DataError(
-            f"column '{column}' must hold numbers; all {len(array)} of its values are of another kind.",
-            hint="Use a step for categories or dates.",
-            column=column,
-        )
+        what = f"column '{column}' must hold numbers; all {len(array)} of its values are of another kind."
+        raise DataError(what, hint="Use a step for categories or dates.", column=column)
     array = as_doubles(array)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -55,9 +52,8 @@ def with_numbers(table: pa.Table, column: str, values: FloatArray, present: Bool
     """The table with a column replaced by numbers; missing where not present. Infinite results are refused."""
     lost = int(((~np.isfinite(values) | (whole & (np.abs(values) >= 2.0**63))) & present).sum())
     if lost:
-        raise DataError(
-            f"{lost} numbers of column '{column}' become too large to be written.", hint="Scale the column down.", column=column
-        )
+        hint = "Scale the column down."
+        raise DataError(f"{lost} numbers of column '{column}' become too large to be written.", hint=hint, column=column)
     values = np.where(present, values, 0.0)
     if whole:
         array = pa.array(np.rint(values).astype(np.int64), mask=~present)

@@ -52,10 +52,8 @@ def _years(column: Column) -> Step:
 def _birth_years(column: Column, day: dt.date) -> Step:
     """Years of birth; everyone who may be 90 or older at the reference day in one group."""
     if column.kind == "text":
-        raise UsageError(
-            f"column '{column.name}' holds dates of birth as text.",
-            hint=f"Open the table with types={{'{column.name}': 'date'}}.",
-        )
+        hint = f"Open the table with types={{'{column.name}': 'date'}}."
+        raise UsageError(f"column '{column.name}' holds dates of birth as text.", hint=hint)
     last_pooled = day.year - 90  # born in that year: 89 or 90
     years = range(last_pooled + 1, day.year + 1)
     starts = (*years, day.year + 1)

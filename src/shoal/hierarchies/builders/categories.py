@@ -67,9 +67,8 @@ class FrequencyMerge(Rule):
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> MapValues:
         if self.kept is None:
-            raise UsageError(
-                f"the frequent categories of '{column}' are not known yet.", hint="Call rule.fit(column, values, counts) first."
-            )
+            hint = "Call rule.fit(column, values, counts) first."
+            raise UsageError(f"the frequent categories of '{column}' are not known yet.", hint=hint)
         kept = self.kept[level - 1]
         return MapValues(column, kept, tuple(range(len(kept))), kept, "top", self.other, missing_label)
 

@@ -131,9 +131,8 @@ class PrefixCode(_Kept):
     def of(cls, scheme: str) -> PrefixCode:
         """The levels of a well-known code system, by name."""
         if scheme.lower() not in SCHEMES:
-            raise HierarchyError(
-                f"code system '{scheme}' is not known.", hint=f"Known: {', '.join(sorted(SCHEMES))}; or give lengths."
-            )
+            hint = f"Known: {', '.join(sorted(SCHEMES))}; or give lengths."
+            raise HierarchyError(f"code system '{scheme}' is not known.", hint=hint)
         return cls(SCHEMES[scheme.lower()])
 
 

@@ -202,11 +202,8 @@ def check_dates(column: str, texts: Sequence[str]) -> None:
     """Refuse texts that are not ISO dates or timestamps: counted, never shown."""
     wrong = sum(1 for t in texts if not _ISO.fullmatch(t))
     if wrong:
-        raise DataError(
-            f"column '{column}' must hold dates; {wrong} of {len(texts)} distinct values are not.",
-            hint="Write dates as YYYY-MM-DD, or treat the column as codes.",
-            column=column,
-        )
+        what = f"column '{column}' must hold dates; {wrong} of {len(texts)} distinct values are not."
+        raise DataError(what, hint="Write dates as YYYY-MM-DD, or treat the column as codes.", column=column)
 
 
 def _periods(name: str, low: int, high: int) -> Iterator[tuple[str, str]]:

@@ -119,9 +119,8 @@ class FromTree(Listed):
         try:
             tuple(TopologicalSorter({child: [parent] for child, parent in parents.items()}).static_order())
         except CycleError:
-            raise HierarchyError(
-                "the tree is cyclic: some groups lie, over others, in themselves.", hint="Remove the line that closes the circle."
-            ) from None
+            hint = "Remove the line that closes the circle."
+            raise HierarchyError("the tree is cyclic: some groups lie, over others, in themselves.", hint=hint) from None
         inner = set(parents.values())
         paths = []
         for leaf in (node for node in parents if node not in inner):
@@ -142,19 +141,16 @@ class FromTree(Listed):
         rows = read_rows(Path(file))
         for number, row in enumerate(rows):
             if len(row) != 2:
-                raise UnreadableError(
-                    f"line {number + 1} of '{Path(file).name}' has {len(row)} fields instead of child and parent."
-                )
+                what = f"line {number + 1} of '{Path(file).name}' has {len(row)} fields instead of child and parent."
+                raise UnreadableError(what)
             if number == 0 and (row[0].lower(), row[1].lower()) in (("child", "parent"), ("value", "group")):
                 continue
             repeated += row[0] in parents
             parents[row[0]] = row[1]
         if repeated:
             lines, list_ = ("line", "lists") if repeated == 1 else ("lines", "list")
-            raise HierarchyError(
-                f"{repeated:,} {lines} of '{Path(file).name}' {list_} a value that another line lists already.",
-                hint="Keep one line, and so one parent, per value.",
-            )
+            what = f"{repeated:,} {lines} of '{Path(file).name}' {list_} a value that another line lists already."
+            raise HierarchyError(what, hint="Keep one line, and so one parent, per value.")
         first, others = rows[0], {name for row in rows[1:] for name in row}
         if first[0] in parents and len(rows) > 2 and not others & set(first):
             raise header_line(Path(file).name)
@@ -201,9 +197,8 @@ def read_rows(file: Path) -> list[list[str]]:
     except UnicodeDecodeError:
         raise UnreadableError(f"'{file.name}' is not UTF-8 text.", hint="Save it as CSV in UTF-8.") from None
     except OSError:
-        raise UnreadableError(
-            f"the file '{file.name}' cannot be read.", hint="Check the path; it is taken from the policy's folder."
-        ) from None
+        hint = "Check the path; it is taken from the policy's folder."
+        raise UnreadableError(f"the file '{file.name}' cannot be read.", hint=hint) from None
     return parse_rows(text, sniff(text), file.name)
 
 
@@ -257,10 +252,8 @@ def _check_lengths(rows: Rows) -> None:
     width = len(rows[0])
     for number, row in enumerate(rows, start=1):
         if len(row) != width:
-            raise HierarchyError(
-                f"line {number} of the hierarchy has {len(row)} fields, the first has {width}.",
-                hint="Give every value the same number of levels.",
-            )
+            hint = "Give every value the same number of levels."
+            raise HierarchyError(f"line {number} of the hierarchy has {len(row)} fields, the first has {width}.", hint=hint)
 
 
 @register_rule

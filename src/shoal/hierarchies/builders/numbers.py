@@ -64,10 +64,8 @@ class Intervals(Rule):
             raise HierarchyError("interval widths must be positive numbers.")
         for small, large in pairwise(exact):
             if large <= small or (large / small).denominator != 1:
-                raise HierarchyError(
-                    f"interval widths {', '.join(map(number_text, self.widths))} are not nested.",
-                    hint="Each width must be a multiple of the one before, such as 5, 10, 20.",
-                )
+                hint = "Each width must be a multiple of the one before, such as 5, 10, 20."
+                raise HierarchyError(f"interval widths {', '.join(map(number_text, self.widths))} are not nested.", hint=hint)
         if self.top is not None and self.bottom is not None and self.bottom >= self.top:
             raise HierarchyError("the bottom code must lie below the top code.")
 
@@ -120,10 +118,8 @@ class Intervals(Rule):
         begin = (Fraction(first) - origin) // width + 1
         end = -((origin - Fraction(last)) // width)  # exclusive: ceil
         if end - begin > MAX_POINTS:
-            raise HierarchyError(
-                f"intervals of width {number_text(float(width))} need {end - begin} cut points.",
-                hint="Choose wider intervals, or give bottom and top.",
-            )
+            hint = "Choose wider intervals, or give bottom and top."
+            raise HierarchyError(f"intervals of width {number_text(float(width))} need {end - begin} cut points.", hint=hint)
         inside = [float(i * width + origin) for i in range(begin, end)]
         return tuple(sorted({float(first), *(p for p in inside if first < p < last), float(last)}))
 
@@ -303,9 +299,8 @@ class Quantiles(Rule):
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Cut:
         if self.cuts is None:
-            raise UsageError(
-                f"the quantiles of '{column}' are not known yet.", hint="Call rule.fit(column, values, counts) first."
-            )
+            hint = "Call rule.fit(column, values, counts) first."
+            raise UsageError(f"the quantiles of '{column}' are not known yet.", hint=hint)
         points = self.cuts[level - 1]
         return Cut(column, points, interval_labels(points, integer=self.integer), "left", missing_label)
 

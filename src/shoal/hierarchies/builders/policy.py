@@ -68,9 +68,8 @@ def _build_named(word: str, folder: Path) -> Rule:
     }
     if word in simple:
         return simple[word]()
-    raise PolicyError(
-        f"hierarchy '{word}' is not known.", hint=f"Name a file that ends in .csv, or one of {', '.join(simple)}, or a builder."
-    )
+    hint = f"Name a file that ends in .csv, or one of {', '.join(simple)}, or a builder."
+    raise PolicyError(f"hierarchy '{word}' is not known.", hint=hint)
 
 
 def _build(settings: dict[str, Any], folder: Path) -> Rule:

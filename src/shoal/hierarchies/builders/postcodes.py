@@ -62,9 +62,8 @@ class Postcode(CodeRule):
         country = {"GB": "UK"}.get(written, written)
         object.__setattr__(self, "country", country)
         if country not in _LEVELS:
-            raise HierarchyError(
-                f"postcodes of '{self.country}' are not known.", hint=f"Known: {', '.join(sorted(_LEVELS))}; or use a mask."
-            )
+            hint = f"Known: {', '.join(sorted(_LEVELS))}; or use a mask."
+            raise HierarchyError(f"postcodes of '{self.country}' are not known.", hint=hint)
         check_gap_choice(self.on_gap)
         if country != "US":
             object.__setattr__(self, "small", ())
@@ -142,9 +141,8 @@ def _read_population(file: Path) -> dict[str, float]:
     code = next((n for n in names if n.lower().startswith(("zip", "zcta", "region"))), None)
     people = next((n for n in names if "pop" in n.lower()), None)
     if code is None or people is None:
-        raise UnreadableError(
-            f"the population table '{file.name}' lacks a ZIP column or a population column.", hint="Name them zip and population."
-        )
+        hint = "Name them zip and population."
+        raise UnreadableError(f"the population table '{file.name}' lacks a ZIP column or a population column.", hint=hint)
     out: dict[str, float] = {}
     for number, row in enumerate(rows, start=2):
         try:

@@ -75,6 +75,5 @@ def read_bytes(path: Path) -> bytes:
     except FileNotFoundError:
         raise TamperError(f"there is no '{NAME}' in the folder.", hint="Name the folder given to --out.") from None
     except OSError as error:
-        raise TamperError(
-            f"the certificate cannot be read: {type(error).__name__}.", hint=f"Is '{NAME}' in the folder?"
-        ) from None
+        hint = f"Is '{NAME}' in the folder?"
+        raise TamperError(f"the certificate cannot be read: {type(error).__name__}.", hint=hint) from None

@@ -144,10 +144,8 @@ class ClassCounts:
     def _validate(self) -> None:
         n = len(self.sizes)
         if n == 0:
-            raise EmptyTableError(
-                "the table has no rows, so no anonymity number is defined.",
-                hint="Check the file, the filter or the suppression that left nothing.",
-            )
+            hint = "Check the file, the filter or the suppression that left nothing."
+            raise EmptyTableError("the table has no rows, so no anonymity number is defined.", hint=hint)
         if int(self.sizes.min()) < 1:
             raise DataError("a class with no members was counted.", hint="Leave empty classes out of the sizes.")
         coded = self.codes.words if isinstance(self.codes, PackedCodes) else self.codes

@@ -173,9 +173,8 @@ class Requirement:
             return value
         if clause.sign in cls.signs_known() and isinstance(value, int):
             return value + 1
-        raise UsageError(
-            f"'{clause.word}' is asked for with '{cls.sign}', not '{clause.sign}'.", hint=f"Write {clause.word}{cls.sign}…."
-        )
+        hint = f"Write {clause.word}{cls.sign}…."
+        raise UsageError(f"'{clause.word}' is asked for with '{cls.sign}', not '{clause.sign}'.", hint=hint)
 
     @classmethod
     def _whole(cls) -> bool:

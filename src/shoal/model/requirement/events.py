@@ -54,9 +54,8 @@ class _OfKnown(Requirement):
     def from_clause(cls, clause: Clause, reading: Reading) -> Requirement:
         first, *more = clause.inside or ("",)
         if len(more) > len(cls.tolerances) or not (first.isascii() and first.isdigit() and len(first) < 6):
-            raise UsageError(
-                f"'{clause.word}' needs the number of known records in brackets.", hint=f"Write {clause.word}[2]{cls.sign}…."
-            )
+            hint = f"Write {clause.word}[2]{cls.sign}…."
+            raise UsageError(f"'{clause.word}' needs the number of known records in brackets.", hint=hint)
         named = dict(zip(cls.tolerances, more, strict=False))
         return cls(records=int(first), **{cls.bound: cls.limit_of(clause)}, **named)
 
@@ -66,9 +65,8 @@ class _OfKnown(Requirement):
     def _check_records(self) -> None:
         check_whole(self.records, 1, "the number of known records", "For example known[2]>=5.")
         if self.records > MOST_KNOWN:
-            raise UsageError(
-                f"{self.records} known records are asked for; at most {MOST_KNOWN} can be counted.", hint="Ask for fewer."
-            )
+            hint = "Ask for fewer."
+            raise UsageError(f"{self.records} known records are asked for; at most {MOST_KNOWN} can be counted.", hint=hint)
 
 
 @dataclass(frozen=True)
@@ -147,10 +145,8 @@ class NearRecords(_People):
         if not self.reach:
             object.__setattr__(self, "time", "")
         if not (self.time or self.distance or self.characters) or self.reach < 0 or (self.distance < 0 and not self.characters):
-            raise UsageError(
-                "'near' needs how far a time or a place may be off.",
-                hint="For example near[2, 1h]>=5 or near[2, 1h, prefix:3]>=5.",
-            )
+            hint = "For example near[2, 1h]>=5 or near[2, 1h, prefix:3]>=5."
+            raise UsageError("'near' needs how far a time or a place may be off.", hint=hint)
 
     @property
     def reach(self) -> float:

@@ -122,9 +122,8 @@ def ordered(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:
     out = sorted(requirements, key=_order)
     for one, other in pairwise(out):
         if one.place == other.place:
-            raise PolicyError(
-                f"'require.{one.name}' is stated twice.", hint="Keep the stricter of the two.", path=f"require.{one.name}"
-            )
+            hint = "Keep the stricter of the two."
+            raise PolicyError(f"'require.{one.name}' is stated twice.", hint=hint, path=f"require.{one.name}")
     return tuple(out)
 
 

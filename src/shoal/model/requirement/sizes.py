@@ -120,10 +120,8 @@ class PopulationK(Requirement):
         check_whole(self.population, 2, "the population", "Pass the number of people that the table is a random sample of.")
         check_share(self.beta, "beta", above_zero=True)
         if self.beta > 0.5 or self.k > self.population:
-            raise UsageError(
-                f"population_k needs a beta of at most 0.5, and k of at most the {self.population:,} people.",
-                hint="Write for example population_k[17500000, beta=0.05]>=20.",
-            )
+            what = f"population_k needs a beta of at most 0.5, and k of at most the {self.population:,} people."
+            raise UsageError(what, hint="Write for example population_k[17500000, beta=0.05]>=20.")
 
     @classmethod
     def from_clause(cls, clause: Clause, reading: Reading) -> Requirement:
@@ -134,9 +132,8 @@ class PopulationK(Requirement):
         except ValueError:
             chance = -1.0
         if not people.replace("_", "").isdecimal() or chance < 0 or more:
-            raise UsageError(
-                "population_k needs the number of people in the population.", hint="Write population_k[17500000, beta=0.05]>=20."
-            )
+            hint = "Write population_k[17500000, beta=0.05]>=20."
+            raise UsageError("population_k needs the number of people in the population.", hint=hint)
         return cls(cls.limit_of(clause), int(people), chance)  # type: ignore[arg-type]
 
     def options(self) -> tuple[str, ...]:

@@ -124,10 +124,8 @@ class PopulationUniqueness(_WholeTable):
         """``population_unique_share[17500000]<=0.01``, after a comma perhaps the method of estimation."""
         people = clause.inside[0].replace("_", "") if clause.inside else ""
         if not people.isdecimal() or len(clause.inside) > 2:
-            raise UsageError(
-                "the share of population uniques needs the number of people in the population.",
-                hint=f"Write for example {clause.word}[17500000]<=0.01.",
-            )
+            hint = f"Write for example {clause.word}[17500000]<=0.01."
+            raise UsageError("the share of population uniques needs the number of people in the population.", hint=hint)
         return cls(cls.limit_of(clause), int(people), *clause.inside[1:])
 
     def options(self) -> tuple[str, ...]:

@@ -47,9 +47,8 @@ def mutual_information(joint: npt.ArrayLike) -> float:
     """
     j = np.asarray(joint, dtype=np.float64)
     if j.ndim != 2 or not bool(np.all(np.isfinite(j) & (j >= 0))) or abs(float(j.sum()) - 1) > SUM_TOLERANCE:
-        raise UsageError(
-            "mutual information needs a two-way table of probabilities that add up to 1.", hint="Divide counts by their sum."
-        )
+        hint = "Divide counts by their sum."
+        raise UsageError("mutual information needs a two-way table of probabilities that add up to 1.", hint=hint)
     product = j.sum(axis=1, keepdims=True) * j.sum(axis=0, keepdims=True)
     inside = j > 0
     return max(0.0, float((j[inside] * np.log(j[inside] / product[inside])).sum()))
@@ -175,9 +174,8 @@ def rho_for_information(margin_x: Any, margin_y: Any, information: float, *, sig
     if information <= 0:
         return 0.0
     if gap(0.99999) < 0:
-        raise UsageError(
-            f"a mutual information of {information:.6g} nats is more than these margins allow under a Gaussian copula."
-        )
+        what = f"a mutual information of {information:.6g} nats is more than these margins allow under a Gaussian copula."
+        raise UsageError(what)
     return sign * float(optimize.brentq(gap, 0.0, 0.99999, xtol=1e-10))
 
 

@@ -154,9 +154,8 @@ def width_for(values: Any, group_size: int, target: float, *, origin: float = 0.
             break
         high *= 2
     else:
-        raise UsageError(
-            f"no width brings the share of unique people to {written(aim)}.", hint="Ask fewer people, or accept more."
-        )
+        hint = "Ask fewer people, or accept more."
+        raise UsageError(f"no width brings the share of unique people to {written(aim)}.", hint=hint)
     low = high / 2
     while share(low) <= aim and low > 1e-5 * spread:
         low, high = low / 2, low
@@ -221,10 +220,8 @@ def _from_law(law: Any, step: float, origin: float) -> tuple[Distribution, float
         last = centre + MOST_CELLS // 2
         tail += float(law.sf(origin + step * last))
     if tail > 1e-3:
-        raise UsageError(
-            f"{written(MOST_CELLS, 3)} intervals of width {written(step)} leave a tail of probability {written(tail, 3)}.",
-            hint="Use a wider interval, or a distribution with an end.",
-        )
+        what = f"{written(MOST_CELLS, 3)} intervals of width {written(step)} leave a tail of probability {written(tail, 3)}."
+        raise UsageError(what, hint="Use a wider interval, or a distribution with an end.")
     if not hasattr(law, "pdf"):
         return _from_discrete(law, step, origin, first, last), tail
     return Distribution.of(
@@ -335,9 +332,8 @@ def density_integral(law: Any, power: int) -> float:
     pieces = _integrate(law, lambda f: f**m)
     whole_, ends = float(pieces.sum()), float(pieces[0] + pieces[-1])
     if not (math.isfinite(whole_) and ends <= 1e-4 * whole_):
-        raise UsageError(
-            f"the integral of f^{m} of this distribution does not exist or cannot be found.", hint="Use method='exact'."
-        )
+        hint = "Use method='exact'."
+        raise UsageError(f"the integral of f^{m} of this distribution does not exist or cannot be found.", hint=hint)
     return whole_
 
 

@@ -185,10 +185,8 @@ def best_code_size(cells: int, cost: float, *, kappa: float = 0.0, exact_mean: b
     value = base * (1 + a * (a - 2) * kappa) - cost / k
     inner = np.flatnonzero((value[1:-1] >= value[:-2]) & (value[1:-1] > value[2:])) + 1
     if inner.size == 0 and not value[0] > value[1]:
-        raise UsageError(
-            f"a cost of {cost:g} per code is too high for {n} cells: no group size is best.",
-            hint=f"An inner optimum exists up to a cost of {4 * n / math.e**2:.4g}.",
-        )
+        hint = f"An inner optimum exists up to a cost of {4 * n / math.e**2:.4g}."
+        raise UsageError(f"a cost of {cost:g} per code is too high for {n} cells: no group size is best.", hint=hint)
     candidates = np.append(inner, 0) if value[0] > value[1] else inner
     return int(k[candidates[np.argmax(value[candidates])]])
 

@@ -141,10 +141,8 @@ def solve(d: Distribution, f: CellFunction, k: int) -> Tilt:
     while at(high)[0] < k:
         low, high = high, high + 8.0
         if high > 700.0:
-            raise UsageError(
-                f"the answer for {k} people depends on cells with probabilities below 1e-300.",
-                hint="Leave these cells out: they hold nobody.",
-            )
+            hint = "Leave these cells out: they hold nobody."
+            raise UsageError(f"the answer for {k} people depends on cells with probabilities below 1e-300.", hint=hint)
     variance = 0.0
     for _ in range(200):
         mean, variance = at(t)

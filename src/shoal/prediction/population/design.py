@@ -58,17 +58,14 @@ class Design:
         heavy = np.maximum(heavy * population / heavy.sum(), 1.0)
         unit = np.arange(people) if cluster is None else np.unique(np.asarray(cluster), return_inverse=True)[1].ravel()
         if people > MOST_MEMBERS * (units := int(unit.max()) + 1):
-            raise UsageError(
-                f"clusters have {people / units:.3g} people on average, more than households have.",
-                hint="--cluster is for households of which everybody was sampled; two-stage samples (villages) are not covered.",
-            )
+            hint = "--cluster is for households of which everybody was sampled; two-stage samples (villages) are not covered."
+            raise UsageError(f"clusters have {people / units:.3g} people on average, more than households have.", hint=hint)
         most, least = np.zeros(units), np.full(units, np.inf)
         np.maximum.at(most, unit, heavy)
         np.minimum.at(least, unit, heavy)
         if bool(np.any(most > least * (1 + NEAR))):
-            raise UsageError(
-                "people of one cluster have different weights.", hint="--cluster is for clusters of which everybody was sampled."
-            )
+            hint = "--cluster is for clusters of which everybody was sampled."
+            raise UsageError("people of one cluster have different weights.", hint=hint)
         key, members = np.unique(place * units + unit, return_counts=True)
         classes, of_unit = np.divmod(key, units)
         return cls(classes, of_unit, members.astype(np.int64), most[of_unit], int(place.max()) + 1)

@@ -72,10 +72,8 @@ def choose(s: Sample, model: str = "auto", *, seed: int = 0) -> Fit:
     if model not in ("auto", AVERAGE, *MODELS):
         raise UsageError(f"model '{model}' does not exist.", hint=f"Models: auto, {', '.join(MODELS)}.")
     if s.people < FEWEST:
-        raise UsageError(
-            f"{s.people} people are too few to fit a population.",
-            hint=f"Fit a sample of at least {FEWEST}; the class sizes alone can be given with classes or frequencies.",
-        )
+        hint = f"Fit a sample of at least {FEWEST}; the class sizes alone can be given with classes or frequencies."
+        raise UsageError(f"{s.people} people are too few to fit a population.", hint=hint)
     held = deal(s.sizes, np.random.default_rng(seed))
     refused: dict[str, str] = {name: why for name in MODELS if (why := _why_not(s, name))}
     if model in refused:

@@ -44,9 +44,8 @@ class Sample:
         if members.size == 0 or int(members.min()) < 1:
             raise UsageError("the sample is empty.", hint="Give the classes of the sample.")
         if int(members.sum()) > total:
-            raise UsageError(
-                f"the sample ({int(members.sum())}) is larger than the population ({total}).", hint="Check the population size."
-            )
+            hint = "Check the population size."
+            raise UsageError(f"the sample ({int(members.sum())}) is larger than the population ({total}).", hint=hint)
         order = np.lexsort(tuple(reversed(columns))).astype(np.int64)
         table = np.stack([c[order] for c in columns], axis=1)
         levels = tuple(int(c.max()) + 1 for c in columns)

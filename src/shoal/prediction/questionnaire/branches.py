@@ -102,8 +102,7 @@ def _names(child: Sequence[QuestionBlock | Branches | None]) -> tuple[str, ...]:
 def _times(y: Floats, mass: Floats, d: Distribution) -> tuple[Floats, Floats]:
     """Surprisals and masses after one more independent question."""
     if y.size * d.p.size > MOST_CELLS:
-        raise UsageError(
-            "the questions that follow one another have too many combinations.", hint="Describe them by 'values', or ask fewer."
-        )
+        hint = "Describe them by 'values', or ask fewer."
+        raise UsageError("the questions that follow one another have too many combinations.", hint=hint)
     more = np.add.outer(y, -np.log(d.p)).ravel(), np.multiply.outer(mass, d.p * d.multiplicity).ravel()
     return more[0], more[1]

@@ -75,10 +75,8 @@ class Questionnaire:
         self.population = whole(population, what="population", least=1)
         self.respondents = self.population if respondents is None else whole(respondents, what="respondents", least=1)
         if self.respondents > self.population:
-            raise UsageError(
-                f"{self.respondents} respondents are more than the population of {self.population}.",
-                hint="The population is everybody who could be asked.",
-            )
+            hint = "The population is everybody who could be asked."
+            raise UsageError(f"{self.respondents} respondents are more than the population of {self.population}.", hint=hint)
         self.target = fraction(target, what="target")
         self.small_group = whole(small_group, what="small_group", least=1)
         self.independence_known = independence_known
@@ -156,10 +154,8 @@ class Questionnaire:
         gate, answers = options["when"]
         most = self._require(gate).answers
         if not answers or not all(0 <= a < most for a in answers):
-            raise UsageError(
-                f"question '{name}' is asked after answers that '{gate}' does not have.",
-                hint=f"Give numbers from 0 to {most - 1}.",
-            )
+            hint = f"Give numbers from 0 to {most - 1}."
+            raise UsageError(f"question '{name}' is asked after answers that '{gate}' does not have.", hint=hint)
 
     def link(
         self, *names: str, correlation: float | None = None, joint: Any = None, information: float | None = None
@@ -206,10 +202,8 @@ class Questionnaire:
             if question.source in _meter.SIZES_ONLY:
                 self.questions[name] = replace(question, p=margin, source="given", kappa_range=None)
             elif apart > MARGIN and self.pilot is None:  # the table of a small pilot is smoothed
-                raise UsageError(
-                    f"the joint table gives answers of '{name}' shares that are up to {100 * apart:.3g} points off its own.",
-                    hint="Correct one of the two, or describe the question by the number of its answers only.",
-                )
+                what = f"the joint table gives answers of '{name}' shares that are up to {100 * apart:.3g} points off its own."
+                raise UsageError(what, hint="Correct one of the two, or describe the question by the number of its answers only.")
 
     @property
     def counted(self) -> dict[str, Question]:

@@ -170,17 +170,13 @@ def linked(names: Sequence[str], margins: Sequence[Floats], rho: float) -> Quest
     """Questions tied by a Gaussian copula with this correlation."""
     cells = math.prod(m.size for m in margins)
     if cells > MOST_CELLS:
-        raise UsageError(
-            f"the linked questions {', '.join(names)} have {cells} combinations: too many to tie.",
-            hint="Ask them in wider bands, or link fewer.",
-        )
+        hint = "Ask them in wider bands, or link fewer."
+        raise UsageError(f"the linked questions {', '.join(names)} have {cells} combinations: too many to tie.", hint=hint)
     if len(names) == 2:
         return QuestionBlock(tuple(names), gaussian_copula(margins, rho))
     if not 0 <= rho <= 0.98:
-        raise UsageError(
-            f"three or more linked questions need a correlation from 0 to 0.98; found {rho!r}.",
-            hint="Link them in pairs for other correlations.",
-        )
+        hint = "Link them in pairs for other correlations."
+        raise UsageError(f"three or more linked questions need a correlation from 0 to 0.98; found {rho!r}.", hint=hint)
     return QuestionBlock(tuple(names), one_factor(margins, rho))
 
 

@@ -213,10 +213,8 @@ def _largest(p_max: float | None, n: int, kappa: float) -> float | None:
         return None
     x = float(p_max)
     if not 1 / n * (1 - 1e-9) <= x <= 1 + 1e-9 or math.log(min(x * n, n)) < kappa - 1e-6:
-        raise UsageError(
-            "no cell can have the largest probability given, with this kappa and number of cells.",
-            hint=f"It lies between {written(max(1.0, math.exp(kappa)) / n, 4)} and 1.",
-        )
+        hint = f"It lies between {written(max(1.0, math.exp(kappa)) / n, 4)} and 1."
+        raise UsageError("no cell can have the largest probability given, with this kappa and number of cells.", hint=hint)
     return min(x, 1.0)
 
 
@@ -224,8 +222,6 @@ def checked_sizes(cells: int, group_size: int, kappa: float) -> tuple[int, int, 
     n, k = whole(cells, what="cells", least=1), whole(group_size, what="group_size", least=0)
     x = float(kappa)
     if not -1e-12 <= x <= math.log(n) + 1e-9:
-        raise UsageError(
-            f"kappa={kappa!r} is impossible for {n} cells.",
-            hint=f"It lies between 0 and ln N = {written(math.log(n))} nats; was it given in bits?",
-        )
+        hint = f"It lies between 0 and ln N = {written(math.log(n))} nats; was it given in bits?"
+        raise UsageError(f"kappa={kappa!r} is impossible for {n} cells.", hint=hint)
     return n, k, max(0.0, x)

@@ -154,9 +154,8 @@ def _largest(s: Floats, p_max: float | None, loose: Floats) -> float:
     stated = fraction(p_max, what="p_max")
     least = float(s[1]) * (1.0 - float(loose[0]))
     if stated < least * (1.0 - 1e-9):
-        raise UsageError(
-            f"the largest cell cannot hold {stated:.6g}: S_2 = {s[1]:.6g} is a mean of the cells.", hint="Check p_max and S_2."
-        )
+        hint = "Check p_max and S_2."
+        raise UsageError(f"the largest cell cannot hold {stated:.6g}: S_2 = {s[1]:.6g} is a mean of the cells.", hint=hint)
     return min(max(stated, least), implied)
 
 

@@ -178,10 +178,8 @@ def log_names(tx: Tx, opened: OpenDomain, identities: Sequence[bytes | None], *,
 def require_typed(opened: OpenDomain, pseudonyms: Sequence[str]) -> None:
     """Refuse pseudonyms whose check characters do not fit: they are mistyped, not unknown."""
     if wrong := sum(opened.mistyped(pseudonym) for pseudonym in pseudonyms):
-        raise UsageError(
-            f"{wrong} of {len(pseudonyms)} pseudonyms are mistyped: their check characters do not fit.",
-            hint="Compare them with where they were copied from.",
-        )
+        hint = "Compare them with where they were copied from."
+        raise UsageError(f"{wrong} of {len(pseudonyms)} pseudonyms are mistyped: their check characters do not fit.", hint=hint)
 
 
 @dataclass(repr=False, eq=False)
@@ -215,11 +213,9 @@ def require_shares(vault: OpenVault, key: KeyProvider) -> None:
     if trial:
         return
     if not getattr(key, "shares", ()):
-        raise AccessError(
-            "the key of this vault stays with its service; here it is used by two people with their shares only.",
-            hint="Work with --vault https://… or unix:…; for maintenance give --key-share twice.",
-            reason="maintenance",
-        )
+        what = "the key of this vault stays with its service; here it is used by two people with their shares only."
+        hint = "Work with --vault https://… or unix:…; for maintenance give --key-share twice."
+        raise AccessError(what, hint=hint, reason="maintenance")
     if kept is not None and kept != asdict(key.share_set):  # type: ignore[attr-defined]
         raise AccessError(
             "these are not the shares of this vault."

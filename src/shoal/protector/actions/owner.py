@@ -33,9 +33,8 @@ class OwnerActions(SessionPart):
         wanted = Domain(require_plain(name, "domain"), **settings)
         with self._frame.acting("domain", name) as (tx, now):
             if any(alike(body["name"], name) for body in tx.all(DOMAIN)):
-                raise UsageError(
-                    f"a domain '{name}', or one whose name looks the same, exists already.", hint="Choose another name."
-                )
+                hint = "Choose another name."
+                raise UsageError(f"a domain '{name}', or one whose name looks the same, exists already.", hint=hint)
             numbered = replace(wanted, number=tx.state.next_domain, id=os.urandom(8).hex())
             tx.state.next_domain += 1
             domain = self._frame.vault.keyring.new_domain(tx, numbered)
@@ -103,10 +102,8 @@ class OwnerActions(SessionPart):
             if not enabled or role not in roles:
                 accounts.require_another(tx, name, role)
         if ("auditor" in actor["roles"]) != ("auditor" in roles):
-            raise UsageError(
-                "an auditor has no other role, before or after: an auditor stays one, and nobody else becomes one.",
-                hint="Disable this actor, or add another person.",
-            )
+            what = "an auditor has no other role, before or after: an auditor stays one, and nobody else becomes one."
+            raise UsageError(what, hint="Disable this actor, or add another person.")
         return actor
 
     def issue_token(self, name: str, **token: Any) -> Change:

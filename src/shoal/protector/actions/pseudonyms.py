@@ -86,11 +86,8 @@ class PseudonymActions(SessionPart):
             require_typed(known, pseudonyms)
             pseudonyms = [known.canonical(p) for p in pseudonyms]
             if wanted.domain.id not in known.domain.translate_to:
-                raise AccessError(
-                    f"translating from '{source}' to '{target}' is not allowed.",
-                    hint="An owner can allow it with `shoal vault domain allow`.",
-                    reason="not allowed",
-                )
+                hint = "An owner can allow it with `shoal vault domain allow`."
+                raise AccessError(f"translating from '{source}' to '{target}' is not allowed.", hint=hint, reason="not allowed")
             frame.count(tx, now, "translate", purpose, len(pseudonyms), domain=source)
             plain = known.resolve(tx, pseudonyms, version=version, time=now)
             if any_planted(tx, known, plain):
@@ -115,10 +112,8 @@ def plant_identity(tx: Tx, opened: OpenDomain, context: Context, time: float) ->
     """Invent a person that nobody is, remember it, and make a pseudonym of it if that needs no role or relation."""
     domain = opened.domain
     if domain.kind == "format-preserving":
-        raise UsageError(
-            f"domain '{domain.name}' is format-preserving: every value may be a real person's.",
-            hint="Plant honeytokens in a domain of another kind.",
-        )
+        hint = "Plant honeytokens in a domain of another kind."
+        raise UsageError(f"domain '{domain.name}' is format-preserving: every value may be a real person's.", hint=hint)
     identity = "HONEY" + base32.encode(os.urandom(15))
     column, _ = text_column([identity])
     text = ""

@@ -60,10 +60,8 @@ class RequestActions(SessionPart):
             require_typed(opened, pseudonyms)
             pseudonyms = list(dict.fromkeys(opened.canonical(p) for p in pseudonyms))
             if strange := sum(not opened.has_form(p) for p in pseudonyms):
-                raise UsageError(
-                    f"{strange} of {len(pseudonyms)} texts cannot be pseudonyms of domain '{domain}'.",
-                    hint="Copy each one whole, with its prefix and without quotation marks.",
-                )
+                hint = "Copy each one whole, with its prefix and without quotation marks."
+                raise UsageError(f"{strange} of {len(pseudonyms)} texts cannot be pseudonyms of domain '{domain}'.", hint=hint)
             frame.count(tx, now, "request", purpose, len(pseudonyms), domain=domain, case=case)
             context = Context(role, relation) if role or relation else None
             plain = _resolve(tx, opened, pseudonyms, version=version, context=context, time=now)
@@ -172,11 +170,9 @@ class RequestActions(SessionPart):
 
     def _require_oversight(self, tx: Tx, now: float) -> None:
         if not accounts.can_log_in(tx, "auditor", now):
-            raise AccessError(
-                "nothing is revealed while no auditor can log in: nobody could check it.",
-                hint="Two people give the auditor a token (`shoal vault actor token`), or use `shoal vault break-glass`.",
-                reason="oversight",
-            )
+            what = "nothing is revealed while no auditor can log in: nobody could check it."
+            hint = "Two people give the auditor a token (`shoal vault actor token`), or use `shoal vault break-glass`."
+            raise AccessError(what, hint=hint, reason="oversight")
 
 
 def _resolve(

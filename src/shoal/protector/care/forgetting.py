@@ -101,10 +101,8 @@ def _subject(session: Session, action: str, domain: str, identity: str) -> str:
     with session.frame.reading(action) as (tx, _):
         opened = session.frame.open_domain(tx, domain)
         if opened.domain.kind not in ("random", "self-generated"):
-            raise UsageError(
-                f"domain '{domain}' keeps no table: it holds nothing about a person.",
-                hint="Its pseudonyms lead back by the key alone; `shoal vault rotate --destroy` or `shred` ends that.",
-            )
+            hint = "Its pseudonyms lead back by the key alone; `shoal vault rotate --destroy` or `shred` ends that."
+            raise UsageError(f"domain '{domain}' keeps no table: it holds nothing about a person.", hint=hint)
         return opened.subject(opened.matched(opened.plain(identity)))
 
 
@@ -202,10 +200,8 @@ def split(session: Session, domain: str, identity: str) -> dict[str, Any]:
 def _open_domain(session: Session, tx: Tx, domain: str) -> OpenDomain:
     opened = session.frame.open_domain(tx, domain)
     if opened.domain.kind != "random":
-        raise UsageError(
-            f"domain '{domain}' keeps no table of people: there is nothing to merge.",
-            hint="Correct the identities at their source and pseudonymise again.",
-        )
+        hint = "Correct the identities at their source and pseudonymise again."
+        raise UsageError(f"domain '{domain}' keeps no table of people: there is nothing to merge.", hint=hint)
     return opened
 
 
@@ -295,10 +291,8 @@ def scrub(vault: OpenVault, sealed: Sequence[bytes]) -> None:
             file = Path(f"{vault.place}{suffix}")
             content = file.read_bytes() if file.is_file() else b""
             if any(s in content for s in sealed):
-                raise TamperError(
-                    "what was destroyed is still in the database file: a reader holds an old view.",
-                    hint="Close other programs that have the vault open and run `shoal vault verify`.",
-                )
+                hint = "Close other programs that have the vault open and run `shoal vault verify`."
+                raise TamperError("what was destroyed is still in the database file: a reader holds an old view.", hint=hint)
     else:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             for table in ("vault_objects", "vault_entries", "vault_index"):

@@ -131,10 +131,8 @@ class FormatPreserving(Opaque):
             short += len(letters) < max(2, self._shortest)
             other += not self._allowed.issuperset(letters)
         if other:
-            raise DataError(
-                f"{other:,} of {len(values):,} different identities have characters outside the domain's alphabet.",
-                hint="Make the domain with a wider alphabet, name separators in `keep`, or use kind 'random'.",
-            )
+            what = f"{other:,} of {len(values):,} different identities have characters outside the domain's alphabet."
+            raise DataError(what, hint="Make the domain with a wider alphabet, name separators in `keep`, or use kind 'random'.")
         if short:
             raise DataError(
                 f"{short:,} of {len(values):,} different identities are too short: with {len(self._allowed)} characters, at "
@@ -148,10 +146,8 @@ def require_version(version: int | None, living: Sequence[int]) -> int:
     if version is None and len(living) == 1:
         return living[0]
     if version is None:
-        raise UsageError(
-            "this domain has had several keys, and a format-preserving pseudonym does not tell its own.",
-            hint="Name the key version: it is the number in the key id beside the pseudonymised file.",
-        )
+        hint = "Name the key version: it is the number in the key id beside the pseudonymised file."
+        raise UsageError("this domain has had several keys, and a format-preserving pseudonym does not tell its own.", hint=hint)
     if version not in living:
         raise UsageError(f"key version {version} does not exist or was destroyed.", hint=f"Living: {list(living)}.")
     return version

@@ -75,9 +75,8 @@ def parsed(address: str) -> dict[str, str]:
     if "pin-value" in parts:
         raise KeyRefusedError("a PIN in an address is refused.", hint=f"Use pin-source=FILE, or set {PIN}.")
     if not address.startswith(SCHEME) or not all(parts.get(name) for name in ("token", "object", "module-path")):
-        raise KeyRefusedError(
-            "this address names no key of a module.", hint="pkcs11:token=NAME;object=KEY?module-path=/path/to/module.so"
-        )
+        hint = "pkcs11:token=NAME;object=KEY?module-path=/path/to/module.so"
+        raise KeyRefusedError("this address names no key of a module.", hint=hint)
     return parts
 
 
@@ -111,10 +110,8 @@ def _open_key(parts: dict[str, str], pin: str, *, create: bool) -> tuple[Any, st
             kept = {Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: False}
             held = [session.generate_key(KeyType.AES, 256, label=parts["object"], store=True, template=kept)]
         if len(held) != 1 or held[0].key_type != KeyType.AES or held[0].key_length != 256:
-            raise KeyRefusedError(
-                f"the token has {len(held)} keys of that name; one of 256 bits for AES is needed.",
-                hint="`shoal vault key --out pkcs11:…` makes one.",
-            )
+            hint = "`shoal vault key --out pkcs11:…` makes one."
+            raise KeyRefusedError(f"the token has {len(held)} keys of that name; one of 256 bits for AES is needed.", hint=hint)
         if held[0][Attribute.EXTRACTABLE]:
             raise KeyRefusedError("the key can be taken out of the module.", hint="Make one that cannot be.")
         return held[0], token.serial.decode("utf-8", "replace").strip()

@@ -112,10 +112,8 @@ def from_env(name: str = ENVIRONMENT, *, forget: bool = False) -> LocalKey:
     """The master key in the environment variable ``name``; ``forget`` removes the variable, so that no child inherits it."""
     text = _taken_from_environment(name) if forget else os.environ.get(name)
     if not text:
-        raise KeyRefusedError(
-            f"the environment variable '{name}' holds no master key.",
-            hint="Make one with `shoal vault key` and set the variable from your secret store.",
-        )
+        hint = "Make one with `shoal vault key` and set the variable from your secret store."
+        raise KeyRefusedError(f"the environment variable '{name}' holds no master key.", hint=hint)
     return LocalKey(_decode(text, f"the environment variable '{name}'"), location="environment")
 
 
@@ -147,26 +145,21 @@ def derived_from_file(path: str | Path, purpose: str) -> bytes:
 
 def _secret_in(file: Path) -> Secret:
     if file.suffix.lower() in _CONFIG_SUFFIXES:
-        raise KeyRefusedError(
-            f"'{file.name}' looks like a configuration file: keys do not belong there.",
-            hint="Keep the master key in a file of its own, for example vault.key with mode 0600.",
-        )
+        hint = "Keep the master key in a file of its own, for example vault.key with mode 0600."
+        raise KeyRefusedError(f"'{file.name}' looks like a configuration file: keys do not belong there.", hint=hint)
     try:
         info = file.stat()
     except OSError as error:
-        raise KeyRefusedError(
-            f"the key file '{file.name}' cannot be read: {error.strerror}.", hint="Give the path of an existing key file."
-        ) from None
+        hint = "Give the path of an existing key file."
+        raise KeyRefusedError(f"the key file '{file.name}' cannot be read: {error.strerror}.", hint=hint) from None
     if not stat.S_ISREG(info.st_mode) or info.st_size > 4096:
         raise KeyRefusedError(f"'{file.name}' is not a key file.", hint="A key file holds one base64 line of 44 characters.")
     shown = os.environ.get("CREDENTIALS_DIRECTORY", "")
     passed_on = bool(shown) and file.resolve().parent == Path(shown).resolve()  # systemd lets the service's user in by an ACL,
     others = 0o037 if passed_on and info.st_uid == 0 else 0o077  # which shows as rights of the group
     if os.name == "posix" and info.st_mode & others:
-        raise KeyRefusedError(
-            f"other users can read or change the key file '{file.name}' (mode {stat.S_IMODE(info.st_mode):04o}).",
-            hint=f"Run: chmod 600 {file.name}",
-        )
+        what = f"other users can read or change the key file '{file.name}' (mode {stat.S_IMODE(info.st_mode):04o})."
+        raise KeyRefusedError(what, hint=f"Run: chmod 600 {file.name}")
     if os.name == "posix" and info.st_uid not in (os.geteuid(), 0):
         raise KeyRefusedError(f"the key file '{file.name}' belongs to another user.", hint="Own the file that holds your key.")
     text = file.read_text(encoding="ascii", errors="replace")
@@ -293,15 +286,11 @@ def write_file(path: str | Path) -> Path:
 def require_provider(key: object) -> KeyProvider:
     """``key`` itself when it is a provider; text and bytes are keys in code or configuration, and are refused."""
     if isinstance(key, str | bytes | bytearray):
-        raise KeyRefusedError(
-            "a master key was given as a literal: keys in code or configuration are refused.",
-            hint="Use keys.from_env(), keys.from_file(path), or an object that wraps keys in your KMS.",
-        )
+        hint = "Use keys.from_env(), keys.from_file(path), or an object that wraps keys in your KMS."
+        raise KeyRefusedError("a master key was given as a literal: keys in code or configuration are refused.", hint=hint)
     if not isinstance(key, KeyProvider):
-        raise KeyRefusedError(
-            f"an object of type '{type(key).__name__}' is not a key provider.",
-            hint="A provider has key_id, location, wrap(data, context) and unwrap(data, context).",
-        )
+        hint = "A provider has key_id, location, wrap(data, context) and unwrap(data, context)."
+        raise KeyRefusedError(f"an object of type '{type(key).__name__}' is not a key provider.", hint=hint)
     return key
 
 
@@ -331,9 +320,8 @@ def _decode(text: str, where: str) -> Secret:
             return Secret(bytes.fromhex(plain))
     with contextlib.suppress(ValueError):  # also what base64 raises
         return Secret(base64.b64decode(plain.replace("-", "+").replace("_", "/"), validate=True))
-    raise KeyRefusedError(
-        f"{where} does not hold a key: base64 or hexadecimal of 32 bytes is expected.", hint="Make one with `shoal vault key`."
-    )
+    hint = "Make one with `shoal vault key`."
+    raise KeyRefusedError(f"{where} does not hold a key: base64 or hexadecimal of 32 bytes is expected.", hint=hint)
 
 
 def _fingerprint(secret: Secret) -> str:

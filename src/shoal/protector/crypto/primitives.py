@@ -101,10 +101,8 @@ class Box(Opaque):
         try:
             return self._aead.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound_to)
         except (InvalidTag, ValueError):
-            raise TamperError(
-                f"a {what} of the vault was altered or stands in the wrong place.",
-                hint="Stop using this file; run `shoal vault verify` and restore from a trusted copy.",
-            ) from None
+            hint = "Stop using this file; run `shoal vault verify` and restore from a trusted copy."
+            raise TamperError(f"a {what} of the vault was altered or stands in the wrong place.", hint=hint) from None
 
     @property
     def aead(self) -> Any:

@@ -203,9 +203,8 @@ def person_of(details: Mapping[str, str | None]) -> Person:
         kind, _, rest = key.partition(":")
         number = kind == "number" and (key == kind or rest in CHECK_DIGITS)
         if not (key in ALONE or number or (kind == "text" and rest)):
-            raise UsageError(
-                "a record has a field of an unknown kind.", hint=f"Known: {', '.join(sorted(ALONE))}, number, text:…"
-            )
+            hint = f"Known: {', '.join(sorted(ALONE))}, number, text:…"
+            raise UsageError("a record has a field of an unknown kind.", hint=hint)
     if any(_LONE.search(text) for pair in out.items() for text in pair):
         raise DataError("a record is not valid Unicode text.")
     return out

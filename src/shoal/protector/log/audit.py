@@ -246,10 +246,8 @@ def check_witnesses(tx: Tx, given: Sequence[Mapping[str, Any]]) -> None:
     """
     newest = sorted((b for b in given if isinstance(b.get("seq"), int)), key=lambda b: b["seq"])[-_WITNESSED:]
     for _, problem in contradictions(tx, newest):
-        raise TamperError(
-            f"a witness contradicts this vault: {problem}",
-            hint="Restore the newest copy. If the state is right, two people accept it with `shoal vault anchor --accept`.",
-        )
+        hint = "Restore the newest copy. If the state is right, two people accept it with `shoal vault anchor --accept`."
+        raise TamperError(f"a witness contradicts this vault: {problem}", hint=hint)
 
 
 def contradictions(tx: Tx, given: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], str]]:

@@ -160,10 +160,8 @@ def prove(tx: Tx, now: float, *, since: int = 0, event: int = 0) -> dict[str, An
         return checkpoint
     first, last = state.retired_seq + 1, state.audit_seq
     if (since and not first - 1 <= since <= last) or (event and not first <= event <= last):
-        raise UsageError(
-            f"the database has the events {first} to {last}.",
-            hint="Events that left it are in the archive: `shoal vault segments FOLDER`.",
-        )
+        hint = "Events that left it are in the archive: `shoal vault segments FOLDER`."
+        raise UsageError(f"the database has the events {first} to {last}.", hint=hint)
     tree = Tree(_leaves(tx, state.retired_seq), retired_tree(tx))
     if since:
         checkpoint["consistency"] = {"since": since, "proof": [h.hex() for h in tree.consistency(since - state.tree_from)]}

@@ -196,10 +196,8 @@ def signed_end(tx: Tx, upto: int, head: str) -> dict[str, Any]:
     """The checkpoint that closes the part of the log to leave; refused where the archive does not end at one of this vault."""
     state = tx.state
     if not state.retired_seq < upto <= state.audit_seq:
-        raise UsageError(
-            f"the archive ends at event {upto}; the database holds the events {state.retired_seq + 1} to {state.audit_seq}.",
-            hint="Bring the archive up to date first: `shoal vault audit --segments`.",
-        )
+        what = f"the archive ends at event {upto}; the database holds the events {state.retired_seq + 1} to {state.audit_seq}."
+        raise UsageError(what, hint="Bring the archive up to date first: `shoal vault audit --segments`.")
     row = tx.first("SELECT hash FROM vault_audit WHERE seq = ?", upto)
     signed = checkpoints.newest_checkpoint(tx, upto)
     if row is None or signed is None or signed["seq"] != upto or blob(row[0]).hex() != signed["head"]:

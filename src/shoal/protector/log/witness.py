@@ -92,9 +92,8 @@ def begin(tx: Tx) -> None:
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             file.touch(0o600)
         except OSError as error:
-            raise EngineError(
-                f"the witness '{file.name}' cannot be made: {error.strerror}.", hint="Name another one with --witness."
-            ) from None
+            hint = "Name another one with --witness."
+            raise EngineError(f"the witness '{file.name}' cannot be made: {error.strerror}.", hint=hint) from None
 
 
 def checkpoints_of(tx: Tx, *, accepting: bool = False) -> list[dict[str, Any]]:
@@ -115,10 +114,8 @@ def checkpoints_of(tx: Tx, *, accepting: bool = False) -> list[dict[str, Any]]:
             if file.exists() and (file.is_dir() or file.stat().st_size):
                 checkpoints += read(file)
             elif gone and not (file.exists() and file == tx.store.witness):  # this machine's own may still be empty
-                raise TamperError(
-                    f"the witness '{file.name}' is gone, but it took checkpoints of this log.",
-                    hint="Put it back, or let two people accept the present state with `shoal vault anchor --accept`.",
-                )
+                hint = "Put it back, or let two people accept the present state with `shoal vault anchor --accept`."
+                raise TamperError(f"the witness '{file.name}' is gone, but it took checkpoints of this log.", hint=hint)
         elif parts.scheme in ("https", "http"):
             checkpoints += _get(place)
     return [b for b in checkpoints if b.get("vault") == tx.store.vault_id and str(b.get("signature", ""))[:32] not in abandoned]
@@ -182,9 +179,8 @@ def _check_mailbox(place: str) -> None:
     except ValueError:
         good = False
     if not good or not re.fullmatch(r"[\w.+-]+@[\w.-]+", box, re.ASCII):
-        raise UsageError(
-            "a mailbox is written smtp://SERVER:PORT/name@example.org.", hint="The server takes mail without a password."
-        )
+        hint = "The server takes mail without a password."
+        raise UsageError("a mailbox is written smtp://SERVER:PORT/name@example.org.", hint=hint)
 
 
 def _letter(line: str, to: str) -> EmailMessage:

@@ -109,10 +109,8 @@ def check_new(tx: Tx, name: str) -> None:
     """Refuse a name that an actor has, or that looks like one."""
     check_name(name)
     if any(alike(actor["name"], name) for actor in tx.all(ACTOR)):
-        raise UsageError(
-            "an actor of that name, or one that looks the same, exists already.",
-            hint="Change its roles with `shoal vault actor grant`.",
-        )
+        hint = "Change its roles with `shoal vault actor grant`."
+        raise UsageError("an actor of that name, or one that looks the same, exists already.", hint=hint)
 
 
 def issue_token(tx: Tx, name: str, time: float, **settings: Any) -> str:
@@ -223,11 +221,9 @@ def claim(tx: Tx, codes: Sequence[str], time: float) -> tuple[str, str]:
     name = _digest(tx, codes)
     enrolment = tx.get(ENROLMENT, name)
     if enrolment is None or time >= enrolment["until"]:
-        raise AccessError(
-            "this enrolment code is not valid: wrong, half of a code only, expired, or claimed before.",
-            hint="Give both halves. If you have not claimed it yourself, tell the auditor: somebody else may have.",
-            reason="token",
-        )
+        what = "this enrolment code is not valid: wrong, half of a code only, expired, or claimed before."
+        hint = "Give both halves. If you have not claimed it yourself, tell the auditor: somebody else may have."
+        raise AccessError(what, hint=hint, reason="token")
     tx.remove(ENROLMENT, name)
     return enrolment["actor"], issue_token(tx, enrolment["actor"], time, **enrolment["token"])
 

@@ -80,9 +80,8 @@ def check_limit(action: str, limit: Limit) -> None:
     if action in ("request", "reveal"):
         per_day = None if limit.max is None else limit.max * DAY / limit.seconds
         if per_day is None or per_day > LARGEST_REVEAL:
-            raise UsageError(
-                f"reveals cannot go unlimited: at most {LARGEST_REVEAL:,} records a day.", hint="Name a lower limit."
-            )
+            hint = "Name a lower limit."
+            raise UsageError(f"reveals cannot go unlimited: at most {LARGEST_REVEAL:,} records a day.", hint=hint)
 
 
 def count(tx: Tx, actor: str, action: str, purpose: str, records: int, time: float) -> tuple[Usage, bool]:
@@ -108,11 +107,8 @@ def _count_one(usage: Usage, name: str, action: str, limit: Limit, records: int,
         used = {"window": window, "records": 0, "alarmed": False}
     total = used["records"] + records
     if limit.max is not None and total > limit.max:
-        raise AccessError(
-            f"over the limit: {total:,} records to {action} within {limit.seconds:g} seconds; {limit.max:,} are allowed.",
-            hint="Wait for the next window, or ask an owner to change the limit.",
-            reason="limit",
-        )
+        what = f"over the limit: {total:,} records to {action} within {limit.seconds:g} seconds; {limit.max:,} are allowed."
+        raise AccessError(what, hint="Wait for the next window, or ask an owner to change the limit.", reason="limit")
     crossed = limit.alarm is not None and total > limit.alarm and not used["alarmed"]
     usage[name] = {"window": window, "records": total, "alarmed": bool(used["alarmed"] or crossed)}
     return crossed

@@ -130,9 +130,8 @@ def decide(
     if digest is not None and digest != request.digest:
         raise AccessError(f"{request.id} is not the request that was read.", hint="Read it again.", reason="digest")
     if alike(request.requester, approver):
-        raise AccessError(
-            f"{request.id}: nobody approves their own request.", hint="Ask another approver.", reason="self-approval"
-        )
+        hint = "Ask another approver."
+        raise AccessError(f"{request.id}: nobody approves their own request.", hint=hint, reason="self-approval")
     if request.status != "pending":
         raise AccessError(f"{request.id} is {request.status}: it can no longer be decided.", reason="replay")
     if time >= request.expires:
@@ -178,9 +177,8 @@ def _require_approval(tx: Tx, request: Request, time: float) -> None:
     except AccessError:
         able = False
     if not able:
-        raise AccessError(
-            f"{request.id}: the approval died with the approver's rights.", hint="Make a new request.", reason="approval died"
-        )
+        hint = "Make a new request."
+        raise AccessError(f"{request.id}: the approval died with the approver's rights.", hint=hint, reason="approval died")
     if digest != request.digest:
         raise AccessError(f"{request.id} is not what was approved.", hint="Make a new request.", reason="digest")
 

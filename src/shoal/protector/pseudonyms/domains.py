@@ -122,25 +122,17 @@ class Domain:
             if set(self.alphabet) & set(self.keep):
                 raise UsageError("a character cannot be both encrypted and kept in place.")
             if self.scope == "transaction":
-                raise UsageError(
-                    "format-preserving pseudonyms always repeat, so they cannot be transaction pseudonyms.",
-                    hint="Use kind 'random' or 'reversible'.",
-                )
+                what = "format-preserving pseudonyms always repeat, so they cannot be transaction pseudonyms."
+                raise UsageError(what, hint="Use kind 'random' or 'reversible'.")
         if self.check_characters and self.kind in ("format-preserving", "self-generated"):
-            raise UsageError(
-                f"check characters go with pseudonyms that the vault spells itself, not with {self.kind} ones.",
-                hint="Use kind 'random', 'keyed' or 'reversible'.",
-            )
+            what = f"check characters go with pseudonyms that the vault spells itself, not with {self.kind} ones."
+            raise UsageError(what, hint="Use kind 'random', 'keyed' or 'reversible'.")
         if self.kind == "self-generated" and (self.scope != "person" or self.renewal != Renewal()):
-            raise UsageError(
-                "a self-generated pseudonym is renewed and scoped by its holder, not by the domain.",
-                hint="Leave scope and renewal at their defaults.",
-            )
+            hint = "Leave scope and renewal at their defaults."
+            raise UsageError("a self-generated pseudonym is renewed and scoped by its holder, not by the domain.", hint=hint)
         if self.renewal.uses and (self.kind != "random" or self.scope == "transaction"):
-            raise UsageError(
-                f"renewal after a number of uses needs a table; kind '{self.kind}' keeps none.",
-                hint="Use kind 'random' with a scope other than 'transaction', or renew by days or dates.",
-            )
+            hint = "Use kind 'random' with a scope other than 'transaction', or renew by days or dates."
+            raise UsageError(f"renewal after a number of uses needs a table; kind '{self.kind}' keeps none.", hint=hint)
 
     @property
     def key_id(self) -> str:
@@ -182,15 +174,11 @@ class Context:
         wants_relation = domain.scope in ("relationship", "role-relationship")
         for wanted, given, word in ((wants_role, self.role, "role"), (wants_relation, self.relation, "relation")):
             if wanted and not given:
-                raise UsageError(
-                    f"domain '{domain.name}' has {domain.scope} pseudonyms: name the {word}.",
-                    hint=f"Pass {word}=…, or --{word} on the command line.",
-                )
+                hint = f"Pass {word}=…, or --{word} on the command line."
+                raise UsageError(f"domain '{domain.name}' has {domain.scope} pseudonyms: name the {word}.", hint=hint)
             if given and not wanted:
-                raise UsageError(
-                    f"domain '{domain.name}' has {domain.scope} pseudonyms: a {word} has no place in them.",
-                    hint=f"Leave {word} out, or make a domain with scope '{word}'.",
-                )
+                what = f"domain '{domain.name}' has {domain.scope} pseudonyms: a {word} has no place in them."
+                raise UsageError(what, hint=f"Leave {word} out, or make a domain with scope '{word}'.")
         with refuse(DataError("a role or relation is not valid Unicode text."), UnicodeEncodeError):
             parts = [p.encode() for p in (self.role, self.relation, epoch)]
         if max(map(len, parts)) > 255:

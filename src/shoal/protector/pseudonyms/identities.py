@@ -83,10 +83,8 @@ def check(values: list[str], rule: str) -> None:
     """Refuse identities whose check digit is wrong: a typing error would make a second person."""
     wrong = sum(not CHECKS[rule](value) for value in values)
     if wrong:
-        raise DataError(
-            f"{wrong:,} of {len(values):,} different identities have a wrong check digit ({rule}).",
-            hint="Correct them at their source, or put them aside: a typing error would make a second person.",
-        )
+        hint = "Correct them at their source, or put them aside: a typing error would make a second person."
+        raise DataError(f"{wrong:,} of {len(values):,} different identities have a wrong check digit ({rule}).", hint=hint)
 
 
 def _digits(value: str) -> list[int] | None:

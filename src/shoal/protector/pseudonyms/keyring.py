@@ -26,17 +26,12 @@ class Keyring(Opaque):
         """The settings of a domain; an unknown or shredded one is an error."""
         body = tx.get(DOMAIN, name)
         if body is None:
-            raise UsageError(
-                f"domain '{name}' is not in this vault.",
-                hint="An owner can make it with `shoal vault domain add`.",
-                reason="unknown",
-            )
+            hint = "An owner can make it with `shoal vault domain add`."
+            raise UsageError(f"domain '{name}' is not in this vault.", hint=hint, reason="unknown")
         read = Domain.from_json(body)
         if read.shredded:
-            raise AccessError(
-                f"domain '{name}' was shredded on {read.shredded[:10]}: its keys are destroyed and nothing leads back.",
-                reason="shredded",
-            )
+            what = f"domain '{name}' was shredded on {read.shredded[:10]}: its keys are destroyed and nothing leads back."
+            raise AccessError(what, reason="shredded")
         return read
 
     def opened(self, tx: Tx, domain: Domain) -> OpenDomain:

@@ -78,10 +78,8 @@ class OpenDomain(Opaque):
         Without ``check``, identities need no check digit: only those that the vault invents.
         """
         if self.domain.kind == "self-generated":
-            raise UsageError(
-                f"domain '{self.domain.name}' takes the pseudonyms that people made themselves.",
-                hint="Register them with `shoal vault register`; nothing can be pseudonymised into it.",
-            )
+            hint = "Register them with `shoal vault register`; nothing can be pseudonymised into it."
+            raise UsageError(f"domain '{self.domain.name}' takes the pseudonyms that people made themselves.", hint=hint)
         column = merges.replaced(tx, self, self.cleaned(column))
         if self.domain.check and check:
             identities.check(column.unique().drop_null().to_pylist(), self.domain.check)
@@ -102,10 +100,8 @@ class OpenDomain(Opaque):
     def find(self, tx: Tx, identities: Sequence[str], context: Context, time: float) -> list[str | None]:
         """The pseudonym each identity has now, or None; nothing is made, and both answers take the same work."""
         if self.domain.kind != "random" or self.domain.scope == "transaction" or self.domain.renewal.uses:
-            raise UsageError(
-                f"looking up without making needs kind 'random' with lasting pseudonyms; domain '{self.domain.name}' differs.",
-                hint="Pseudonymise the identity instead.",
-            )
+            what = f"looking up without making needs kind 'random' with lasting pseudonyms; domain '{self.domain.name}' differs."
+            raise UsageError(what, hint="Pseudonymise the identity instead.")
         frame = self.frame(context, time)
         column = merges.replaced(tx, self, self.cleaned(text_column(list(identities))[0]))
         identities = [text or "" for text in column.to_pylist()]

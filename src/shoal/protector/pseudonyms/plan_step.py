@@ -50,10 +50,8 @@ class Pseudonymize(StreamStep):
         if domain is None:
             raise UsageError(f"domain '{self.domain}' is not in the vault.", hint="Is it the right vault?")
         if self.key_id and domain.key_id != self.key_id:
-            raise PolicyError(
-                f"the plan was made for key {self.key_id} of domain '{self.domain}'; the domain now uses {domain.key_id}.",
-                hint="Make the plan again, or use the vault as it was.",
-            )
+            what = f"the plan was made for key {self.key_id} of domain '{self.domain}'; the domain now uses {domain.key_id}."
+            raise PolicyError(what, hint="Make the plan again, or use the vault as it was.")
 
         def replace(table: Any, rows: Any) -> Any:
             from shoal.kernels.text import canonical_text
@@ -102,10 +100,8 @@ def from_environment() -> Any:
     if not token and named:
         token = keys.read_private(named)
     if not place or not token:
-        raise UsageError(
-            "a pseudonymize step needs a vault.",
-            hint="Set SHOAL_VAULT, SHOAL_VAULT_TOKEN and SHOAL_VAULT_KEY (or SHOAL_VAULT_KEY_FILE), or use step.using(session).",
-        )
+        hint = "Set SHOAL_VAULT, SHOAL_VAULT_TOKEN and SHOAL_VAULT_KEY (or SHOAL_VAULT_KEY_FILE), or use step.using(session)."
+        raise UsageError("a pseudonymize step needs a vault.", hint=hint)
     if place.startswith(("http://", "https://", "unix:")):
         from shoal.protector.remote import RemoteVault
 

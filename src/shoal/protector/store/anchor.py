@@ -85,10 +85,8 @@ class Anchor:
     def _marks(self, handle: int) -> list[Mark]:
         marks: list[Mark | None] = [self._parse(os.pread(handle, _SLOT, i * _SLOT)) for i in (0, 1)]
         if marks[0] is None and marks[1] is None:
-            raise TamperError(
-                f"the anchor '{self.path.name}' is damaged or belongs to another vault.",
-                hint="If you know why, an owner can accept the present state with `shoal vault anchor --accept`.",
-            )
+            hint = "If you know why, an owner can accept the present state with `shoal vault anchor --accept`."
+            raise TamperError(f"the anchor '{self.path.name}' is damaged or belongs to another vault.", hint=hint)
         lowest = Mark(-1, -1, b"")
         return [m if m is not None else lowest for m in marks]
 
@@ -113,10 +111,8 @@ def _open_locked(path: Path, *, create: bool = False) -> Iterator[int]:
     try:
         handle = os.open(path, flags, 0o600)
     except OSError as error:
-        raise EngineError(
-            f"the anchor '{path.name}' cannot be opened: {error.strerror}.",
-            hint="Set SHOAL_VAULT_ANCHOR to a lasting, writable path outside the vault's folder.",
-        ) from None
+        hint = "Set SHOAL_VAULT_ANCHOR to a lasting, writable path outside the vault's folder."
+        raise EngineError(f"the anchor '{path.name}' cannot be opened: {error.strerror}.", hint=hint) from None
     try:
         lock(handle)
         yield handle

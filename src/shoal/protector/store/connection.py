@@ -38,9 +38,8 @@ def connect(place: str | Path) -> Engine:
         return stores.connect(f"sqlite:///{file}", pragmas=PRAGMAS, connect_args={"timeout": WAIT}, hide_parameters=True)
     scheme, rest = text.split("://", 1)
     if scheme.split("+")[0] not in ("postgresql", "postgres"):
-        raise UsageError(
-            f"a vault cannot live in '{scheme}'.", hint="Give a file path (SQLite), or a URL postgresql://…", scheme=scheme
-        )
+        hint = "Give a file path (SQLite), or a URL postgresql://…"
+        raise UsageError(f"a vault cannot live in '{scheme}'.", hint=hint, scheme=scheme)
     if "key=" in rest.lower().replace("sslkey=", ""):
         raise UsageError("the vault's URL contains a key: keys in configuration are refused.", hint="Use keys.from_env().")
     pool: dict[str, Any] = {"pool_size": 8, "max_overflow": 24, "pool_pre_ping": False}
@@ -65,9 +64,8 @@ def _require_own_names(connection: Any, record: Any) -> None:
     (path,) = connection.execute("SHOW search_path").fetchone()
     connection.rollback()
     if "pg_catalog" in str(path):
-        raise TamperError(
-            "the database's search_path puts other functions before PostgreSQL's own.", hint="Take pg_catalog out of it."
-        )
+        hint = "Take pg_catalog out of it."
+        raise TamperError("the database's search_path puts other functions before PostgreSQL's own.", hint=hint)
 
 
 def _make_private(file: Path) -> None:

@@ -47,10 +47,8 @@ def require_separation(place: str | Path, key: KeyProvider) -> None:
     if "://" in str(place) or not os.path.isabs(key.location):
         return
     if Path(key.location).parent == Path(place).resolve().parent:
-        raise KeyRefusedError(
-            "the master key lies in the same folder as the vault: anyone who copies one copies both.",
-            hint="Move the key file to another folder, better to another machine or a secret store.",
-        )
+        what = "the master key lies in the same folder as the vault: anyone who copies one copies both."
+        raise KeyRefusedError(what, hint="Move the key file to another folder, better to another machine or a secret store.")
 
 
 def context(vault_id: str) -> bytes:

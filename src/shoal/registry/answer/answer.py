@@ -49,9 +49,8 @@ class Answer:
     def best(self) -> Record:
         """The record to plan by: the cautious one in a dispute, else the most exact, else the newest."""
         if not self.records:
-            raise UsageError(
-                "the registry knows nothing about this question.", hint="Ask a coarser coding or a wider population."
-            )
+            hint = "Ask a coarser coding or a wider population."
+            raise UsageError("the registry knows nothing about this question.", hint=hint)
         if self.dispute is not None:
             return self.dispute.cautious
         return max(self.records, key=_exact_and_new)

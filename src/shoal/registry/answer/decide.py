@@ -151,10 +151,8 @@ def decide(
     search = _Search(registry, people, group_size, target, own)
     asked = registry.query(wanted, people)
     if not asked.records:
-        raise UsageError(
-            "the registry knows nothing about these attributes.",
-            hint=" ".join(asked.notes) or "Query them one by one to see what it knows.",
-        )
+        hint = " ".join(asked.notes) or "Query them one by one to see what it knows."
+        raise UsageError("the registry knows nothing about these attributes.", hint=hint)
     first = asked.unique_share(group_size, target)
     log = [f"{', '.join(wanted)}: {_say_bound(first)}"]
     ladders = [(code, *coarser(code, search.levels)) for code in wanted]

@@ -273,9 +273,8 @@ def _open(source: str | Path | RecordSource) -> RecordSource:
 
         return Store(text if "://" in text else f"sqlite:///{text}")
     if not path.exists():
-        raise UnreadableError(
-            f"registry '{path.name}' does not exist.", hint="Name a mirrored folder, a SQLite file or a database URL."
-        )
+        hint = "Name a mirrored folder, a SQLite file or a database URL."
+        raise UnreadableError(f"registry '{path.name}' does not exist.", hint=hint)
     from shoal.registry.keep.heads import meet
     from shoal.registry.keep.mirror import Mirror
 

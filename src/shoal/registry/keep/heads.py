@@ -109,10 +109,8 @@ def meet(mirror: Copy) -> list[str]:
     if before is not None and before.key != head.key:
         raise TamperError("the copy is signed by another key than before.", hint=f"{_AGAIN} {_forget()}")
     if before is not None and before.size > head.size:
-        raise TamperError(
-            f"the copy was put back: it has {head.size:,} log lines, {before.size:,} were seen here before.",
-            hint=f"{_AGAIN} {_forget()}",
-        )
+        what = f"the copy was put back: it has {head.size:,} log lines, {before.size:,} were seen here before."
+        raise TamperError(what, hint=f"{_AGAIN} {_forget()}")
     same = [known for known in seen.values() if known.key == head.key]
     newest = max(same, key=lambda known: known.size, default=None)
     shorter = [known for known in same if known.size <= head.size]
@@ -218,9 +216,8 @@ def _seen_heads() -> dict[str, Head]:
     try:
         return {place: Head(**head) for place, head in json.loads(_file().read_text(encoding="utf-8")).items()}
     except (OSError, ValueError, TypeError, AttributeError):
-        raise UnreadableError(
-            f"the list of heads seen before cannot be read: {_file()}.", hint="Remove it to begin again."
-        ) from None
+        hint = "Remove it to begin again."
+        raise UnreadableError(f"the list of heads seen before cannot be read: {_file()}.", hint=hint) from None
 
 
 def _remember(seen: dict[str, Head]) -> None:

@@ -138,9 +138,8 @@ class Mirror:
         self.signed = Head.read(self.folder / NAME) if (self.folder / NAME).exists() else None
         index = self._read("index.json")
         if not isinstance(index, dict) or index.get("format") != FORMAT or not _well_formed(index):
-            raise UnreadableError(
-                f"'{self.folder.name}' is not a mirrored registry.", hint="Make one with: shoal registry mirror"
-            )
+            hint = "Make one with: shoal registry mirror"
+            raise UnreadableError(f"'{self.folder.name}' is not a mirrored registry.", hint=hint)
         self.index: dict[str, Any] = index
         self.notes: list[str] = []
         """What is not known about the copy (:func:`.heads.meet`)."""

@@ -71,9 +71,8 @@ class Remote:
         except urllib.error.HTTPError as error:
             raise _refusal(error) from None
         except (OSError, http.client.HTTPException) as error:
-            raise EngineError(
-                f"the registry does not answer: {type(error).__name__}.", hint="Check the address and whether it is served."
-            ) from None
+            hint = "Check the address and whether it is served."
+            raise EngineError(f"the registry does not answer: {type(error).__name__}.", hint=hint) from None
         try:
             reply = strict_json.loads(content if len(content) <= LARGEST_ANSWER else b"")
         except (ValueError, RecursionError):

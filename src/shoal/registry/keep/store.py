@@ -139,10 +139,8 @@ class Store:
             if statement.kind == "revoke-record" and not any(
                 run(db, query, statement.subject, statement.key) for query in _REVOKE
             ):
-                raise TamperError(
-                    "only the holder that signed a record can revoke it.",
-                    hint="Publish a record of your own: a dispute shows both.",
-                )
+                hint = "Publish a record of your own: a dispute shows both."
+                raise TamperError("only the holder that signed a record can revoke it.", hint=hint)
             if statement.kind == "revoke-key" and statement.subject == statement.key:
                 for query in _REVOKE_ALL:
                     run(db, query, statement.key)
@@ -299,10 +297,8 @@ class Tokens:
             row = db.execute(sa.select(TOKENS.c.holder, TOKENS.c.key).where(mine)).first()
             for what, bound, given in (("holder", row and row.holder, holder), ("key", row and row.key, key)):
                 if bound is not None and given is not None and bound != given:
-                    raise AccessError(
-                        f"this token publishes for another {what}.",
-                        hint="Ask the operator of the registry for a token of your own.",
-                    )
+                    hint = "Ask the operator of the registry for a token of your own."
+                    raise AccessError(f"this token publishes for another {what}.", hint=hint)
             if row is not None and (row.key is None or (row.holder is None and holder is not None)):
                 db.execute(TOKENS.update().where(mine).values(key=key, holder=row.holder or holder))
 

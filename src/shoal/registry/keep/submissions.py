@@ -108,20 +108,16 @@ def check_owner(owner: Sequence[Any], key: str, statements: Callable[[], Iterabl
         return
     reached = trusted_keys([owner[0][0]], [Statement.from_json(json.loads(body)) for (body,) in statements()])
     if reached and reached.get(key) != 1:
-        raise AccessError(
-            "this holder's name belongs to another key.",
-            hint="Sign with that key, have it endorse yours, or publish under another name.",
-        )
+        hint = "Sign with that key, have it endorse yours, or publish under another name."
+        raise AccessError("this holder's name belongs to another key.", hint=hint)
 
 
 def check_next(given: tuple[int, str | None], latest: dict[str, Any], date: str) -> None:
     """Refuse anything but the next version after the latest one, and a date before that one's or still to come."""
     check_time(date, latest["date"])
     if given != (latest["version"] + 1, latest["id"]):
-        raise DataError(
-            f"version {given[0]} was submitted where version {latest['version'] + 1} is next.",
-            hint="Old records cannot be put back; publish the next version.",
-        )
+        hint = "Old records cannot be put back; publish the next version."
+        raise DataError(f"version {given[0]} was submitted where version {latest['version'] + 1} is next.", hint=hint)
 
 
 def check_time(date: str, before: str = "") -> None:

@@ -94,9 +94,8 @@ def whole_numbers(counts: npt.NDArray[np.float64], column: str) -> IntArray:
     array([3, 0])
     """
     if not np.isfinite(counts).all() or (counts < 0).any() or (counts != np.floor(counts)).any() or counts.sum() > 2**52:
-        raise DataError(
-            f"column '{column}' does not hold numbers of people.", hint="Each row needs a whole number of at least 0."
-        )
+        hint = "Each row needs a whole number of at least 0."
+        raise DataError(f"column '{column}' does not hold numbers of people.", hint=hint)
     return counts.astype(np.int64)
 
 
@@ -118,9 +117,8 @@ def joint_table(
         firsts = [min(first_age(str(v)) // width, len(listed) - 1) if width else _place(listed, v) for v in values[i]]
         places_found = np.array([*firsts, -1])[places[i]]
         if (places_found < 0).any():
-            raise UsageError(
-                f"a value of '{codes[i]}' is not among its public answers.", hint="List every answer: --answers 'sex=F,M,X'."
-            )
+            hint = "List every answer: --answers 'sex=F,M,X'."
+            raise UsageError(f"a value of '{codes[i]}' is not among its public answers.", hint=hint)
         at.append(places_found)
     grid = np.zeros([len(listed) for listed in public.values()], np.int64)
     np.add.at(grid, tuple(at), sizes)
@@ -172,10 +170,8 @@ def propose_study(
             proposals += made.proposals
             left_out.update(made.left_out)
     if not proposals:
-        raise DataError(
-            "nothing of the study can be published: " + ", ".join(sorted(left_out)) + ".",
-            hint="Give every column its code (--quasi age=age/years,…), and study larger populations.",
-        )
+        hint = "Give every column its code (--quasi age=age/years,…), and study larger populations."
+        raise DataError("nothing of the study can be published: " + ", ".join(sorted(left_out)) + ".", hint=hint)
     return Bulk(tuple(proposals), dict(left_out))
 
 

@@ -110,10 +110,8 @@ def refuse(population: Population, people: int, published: Sequence[Known]) -> N
         nested = _within(population, other) or _within(other, population)  # periods do not matter
         least = MIN_CHANGE if same_people(population, other) else MIN_POPULATION if nested else 0
         if abs(size - people) < least:
-            raise RequirementError(
-                f"population '{other}' was published and differs by fewer than {least:,} people.",
-                hint="Publish one of the two only: together they would describe the small difference.",
-            )
+            hint = "Publish one of the two only: together they would describe the small difference."
+            raise RequirementError(f"population '{other}' was published and differs by fewer than {least:,} people.", hint=hint)
     around = [*published, (population, people)]
     for whole, size in around:
         if _within(population, whole):

@@ -87,10 +87,8 @@ def noisy_summary(counts: npt.ArrayLike | Sizes, cells: int, epsilon: float, *, 
     unique = [draw(float((copies * alone(p, k)).sum()), moves[k], part) for k in GROUP_SIZES]
     open_by = max((high - low) / 2 for low, high in unique)
     if open_by > _MOST_OPEN:
-        raise RequirementError(
-            f"noise of ε = {epsilon:g} would leave every share of unique people open by {open_by:.0%} either way.",
-            hint="Publish for a larger population, or with a larger ε.",
-        )
+        what = f"noise of ε = {epsilon:g} would leave every share of unique people open by {open_by:.0%} either way."
+        raise RequirementError(what, hint="Publish for a larger population, or with a larger ε.")
     size = _two_digits(seen)
     return Summary(size, cells, _consistent(kappa, largest, sums, unique, cells, seen + reach), noise=float(eps))
 

@@ -77,9 +77,8 @@ class Ledger:
             data = json.loads(path.read_text(encoding="utf-8"))
             return cls([Entry(Record.from_json(e["record"]), int(e["people"])) for e in data["entries"]])
         except (OSError, ValueError, KeyError, TypeError):
-            raise UnreadableError(
-                "the ledger cannot be read.", hint="Restore it from a copy; without it, differencing cannot be refused."
-            ) from None
+            hint = "Restore it from a copy; without it, differencing cannot be refused."
+            raise UnreadableError("the ledger cannot be read.", hint=hint) from None
 
     def save(self, path: Path) -> None:
         """Write it whole or not at all, readable by its owner only."""
@@ -170,17 +169,14 @@ def _summary(sizes: Sizes, cells: int | None, previous: Summary | None, noise: f
     """Rounded numbers, or numbers drawn with noise."""
     if noise is None:
         if previous is not None and previous.noise is not None:
-            raise RequirementError(
-                "an earlier record of these people was drawn with noise; a rounded one would undo it.", hint="Add --noise again."
-            )
+            what = "an earlier record of these people was drawn with noise; a rounded one would undo it."
+            raise RequirementError(what, hint="Add --noise again.")
         return summarize(sizes, cells, previous=previous)
     from shoal.registry.publish.noise import noisy_summary
 
     if cells is None:
-        raise UsageError(
-            "with noise the number of possible cells must be public knowledge.",
-            hint="Give --cells: the number of values of each attribute, multiplied.",
-        )
+        hint = "Give --cells: the number of values of each attribute, multiplied."
+        raise UsageError("with noise the number of possible cells must be public knowledge.", hint=hint)
     return noisy_summary(sizes, cells, noise)
 
 
@@ -220,10 +216,8 @@ def _refuse_too_soon(population: Population, date: str, others: Iterable[Entry])
     for entry in others:
         before = entry.record
         if one_name(before.population, population) and _days(before.date, date) < MIN_DAYS:
-            raise RequirementError(
-                f"these people were published on {before.date} as '{before.population}' ({', '.join(before.codes)}).",
-                hint=f"A new version may follow after {MIN_DAYS} days, under the same name.",
-            )
+            what = f"these people were published on {before.date} as '{before.population}' ({', '.join(before.codes)})."
+            raise RequirementError(what, hint=f"A new version may follow after {MIN_DAYS} days, under the same name.")
 
 
 def _days(before: str, date: str) -> int:

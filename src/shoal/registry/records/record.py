@@ -119,10 +119,8 @@ class Record(Published):
             check_shares(self.shares, self.codes, self.source)
         open_to_all = self.source or self.summary.noise is not None
         if self.counts is not None and (not open_to_all or tuple(self.counts.answers) != self.codes):
-            raise UsageError(
-                "joint counts are those of a public table by the record's attributes, or drawn with noise.",
-                hint="Name the source.",
-            )
+            what = "joint counts are those of a public table by the record's attributes, or drawn with noise."
+            raise UsageError(what, hint="Name the source.")
         if self.estimated and self.counts is None:
             raise UsageError("an estimate is published with its joint counts.", hint="Name the source, and give the counts.")
 
@@ -304,10 +302,8 @@ SHARE_STEP = 0.0001
 def check_shares(shares: Mapping[str, float], codes: tuple[str, ...], source: str) -> None:
     """Refuse shares that no public table of one attribute can have."""
     if not source or len(codes) != 1:
-        raise UsageError(
-            "shares of answers are published for one attribute of a public table only.",
-            hint="Name the source, and one attribute.",
-        )
+        hint = "Name the source, and one attribute."
+        raise UsageError("shares of answers are published for one attribute of a public table only.", hint=hint)
     texts = all(type(v) is str and 0 < len(v) <= 40 and v.isprintable() and v == v.strip() for v in shares)
     numbers = all(type(s) is float and 0 <= s <= 1 for s in shares.values())
     if not 1 <= len(shares) <= MOST_SHARES or not texts or not numbers:

@@ -172,10 +172,8 @@ class Sizes:
     def check_cells(self, cells: int | None) -> None:
         """Refuse fewer possible cells than are occupied."""
         if cells is not None and cells < self.occupied:
-            raise UsageError(
-                f"{self.occupied:,} cells are occupied, but only {cells:,} were declared possible.",
-                hint="Correct the number of cells.",
-            )
+            hint = "Correct the number of cells."
+            raise UsageError(f"{self.occupied:,} cells are occupied, but only {cells:,} were declared possible.", hint=hint)
 
 
 def statistics(counts: npt.ArrayLike | Sizes) -> dict[str, float]:

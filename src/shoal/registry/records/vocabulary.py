@@ -53,10 +53,8 @@ def check_code(code: str, codings: Sequence[str] = ()) -> str:
     several = list(codings) or [c for c in _PLACE if c.startswith(f"{code}/") and c.count("/") == 1]
     if several:
         more = ", …" if len(several) > SHOWN else ""
-        raise UsageError(
-            f"the attribute '{code[:60]}' has several codings.",
-            hint=f"Name one of them: {', '.join(several[:SHOWN])}{more}. Or write your own: x/{code[:40]}.",
-        )
+        hint = f"Name one of them: {', '.join(several[:SHOWN])}{more}. Or write your own: x/{code[:40]}."
+        raise UsageError(f"the attribute '{code[:60]}' has several codings.", hint=hint)
     if any(c.startswith(f"{code}/") for c in _PLACE):
         raise UsageError(f"the attribute '{code}' has codings of other countries only.", hint=f"Write your own: x/{code}.")
     own = "An attribute of your own is written x/name or x/name/scheme, coarser x/name~1."
@@ -77,9 +75,8 @@ def check_count(code: str, column: str, values: int) -> None:
     """Refuse a column with more different values than its coding has."""
     most = MOST_VALUES.get(code)
     if most is not None and values > most:
-        raise DataError(
-            f"column '{column}' has {values:,} different values; the coding '{code}' has at most {most:,}.", hint=_HINT
-        )
+        what = f"column '{column}' has {values:,} different values; the coding '{code}' has at most {most:,}."
+        raise DataError(what, hint=_HINT)
 
 
 def label(code: str) -> str:

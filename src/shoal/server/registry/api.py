@@ -160,9 +160,8 @@ class _Replies:
 
         def make() -> Any:
             if not self._long.allow(neighbourhood(request.client.host if request.client else ""), cost(question)):
-                raise AccessError(
-                    "too many long questions from this address.", hint="Wait a minute, or mirror the registry.", status=429
-                )
+                hint = "Wait a minute, or mirror the registry."
+                raise AccessError("too many long questions from this address.", hint=hint, status=429)
             return self._workers.ask(question) if self._workers is not None else answer(self._registry, question)
 
         return await self.reply(request, list(question), make, quick=False)

@@ -57,10 +57,8 @@ def proposal_of(studio: Studio, shelf: Shelf, asked: Asked) -> Proposal:
     with shoal.open(studio.workspace.tables.path(asked.kept), **asked.kept.read) as table:
         counts = table.count(asked.columns, unit=asked.unit)
     if counts.n_people is not None and counts.n_members != counts.n_people:
-        raise UsageError(
-            f"{counts.n_members - counts.n_people:,} times a person is in more than one cell of these columns.",
-            hint="A record counts each person once: keep one row per person, or fewer columns.",
-        )
+        what = f"{counts.n_members - counts.n_people:,} times a person is in more than one cell of these columns."
+        raise UsageError(what, hint="A record counts each person once: keep one row per person, or fewer columns.")
     for column, code, values in zip(asked.columns, asked.codes, counts.categories, strict=True):
         check_values(code, column, values if len(values) > 100_000 else values.to_pylist())
     published = None

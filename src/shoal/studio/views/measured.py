@@ -102,10 +102,8 @@ def copied(table: Table, target: str, limit: int) -> int:
         for batch in table.scan():
             rows, size = rows + batch.num_rows, size + batch.nbytes
             if size > limit:
-                raise DataError(
-                    f"Found: a table of more than {limit / 1e9:.3g} GB, the most that this studio takes.",
-                    hint="Start the studio with a larger --limit, or name a view with fewer rows.",
-                )
+                hint = "Start the studio with a larger --limit, or name a view with fewer rows."
+                raise DataError(f"Found: a table of more than {limit / 1e9:.3g} GB, the most that this studio takes.", hint=hint)
             writer = writer or pq.ParquetWriter(target, batch.schema)
             writer.write_batch(batch)
     finally:

@@ -142,9 +142,8 @@ def ending_of(head: bytes, name: str) -> str:
     ('.parquet', '.csv', '.jsonl')
     """
     if not head.strip(b"\0 \t\r\n"):
-        raise DataError(
-            "Found: the file is empty.", hint="Choose a file with a row of column names and at least one row of data."
-        )
+        hint = "Choose a file with a row of column names and at least one row of data."
+        raise DataError("Found: the file is empty.", hint=hint)
     for sign, ending in SIGNS:
         if head.startswith(sign):
             workbook = ending == ".zip" and head[30:].startswith(WORKBOOK)
@@ -212,8 +211,6 @@ class Databases:
             raise DataError(f"{FILE} cannot be read.", hint='Write lines of the form NAME = "ADDRESS".') from None
         wrong = [name for name, url in settings.items() if not isinstance(url, str) or not url.startswith(KINDS) or "::" in url]
         if wrong:
-            raise DataError(
-                f"{len(wrong)} of the databases in {FILE} have no address that is known.",
-                hint=f"Addresses begin with {', '.join(KINDS)} and name no table.",
-            )
+            hint = f"Addresses begin with {', '.join(KINDS)} and name no table."
+            raise DataError(f"{len(wrong)} of the databases in {FILE} have no address that is known.", hint=hint)
         return settings

@@ -47,9 +47,8 @@ def checked(password: str, name: str = "") -> str:
       Take at least 12 letters; a few words in a row are easy to remember.
     """
     if len(password) < LEAST:
-        raise UsageError(
-            "the password is too short.", hint=f"Take at least {LEAST} letters; a few words in a row are easy to remember."
-        )
+        hint = f"Take at least {LEAST} letters; a few words in a row are easy to remember."
+        raise UsageError("the password is too short.", hint=hint)
     if len(password) > MOST:
         raise UsageError("the password is too long.", hint=f"Take at most {MOST} letters.")
     if (name and password.casefold().strip() == name.casefold()) or len(set(password)) < 4:
@@ -296,10 +295,8 @@ def known_name(text: str) -> str:
     """
     name = text.strip().casefold()
     if not NAME.fullmatch(name):
-        raise UsageError(
-            "this is not a valid user name.",
-            hint="At most 64 small letters, figures and . _ @ -; the first is a letter or a figure.",
-        )
+        hint = "At most 64 small letters, figures and . _ @ -; the first is a letter or a figure."
+        raise UsageError("this is not a valid user name.", hint=hint)
     return name
 
 

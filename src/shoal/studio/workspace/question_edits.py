@@ -85,10 +85,8 @@ def brought(document: Document) -> str:
     links = document.get("linked") or []
     beside = any("table" in s or isinstance(s.get("counts"), str) for s in named) or "registry" in document
     if beside or any(isinstance(link, Mapping) and isinstance(link.get("joint"), str) for link in links):
-        raise PolicyError(
-            "the questionnaire names files beside it; the studio reads none.",
-            hint="Run it on the command line: shoal design FILE",
-        )
+        hint = "Run it on the command line: shoal design FILE"
+        raise PolicyError("the questionnaire names files beside it; the studio reads none.", hint=hint)
     return _check(document)
 
 

@@ -29,9 +29,8 @@ def level_for(hierarchy: Hierarchy, values: int) -> int:
     for number, level in enumerate(hierarchy.levels):
         if len(level.labels) <= values:
             return number
-    raise DataError(
-        f"hierarchy '{hierarchy.column}' has {len(hierarchy.levels[-1].labels)} groups at its highest level, not {values}."
-    )
+    what = f"hierarchy '{hierarchy.column}' has {len(hierarchy.levels[-1].labels)} groups at its highest level, not {values}."
+    raise DataError(what)
 
 
 @dataclass(frozen=True)

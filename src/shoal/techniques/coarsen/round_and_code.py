@@ -51,13 +51,11 @@ def top_bottom(
     x, n = x[order], int(below[-1])
     wanted = people if people is not None else math.ceil((share or 0.0) * n)
     if wanted < 1:
-        raise UsageError(
-            f"the coding of '{column}' needs at least one record at each end.", hint="Such as share=0.01 or people=5."
-        )
+        hint = "Such as share=0.01 or people=5."
+        raise UsageError(f"the coding of '{column}' needs at least one record at each end.", hint=hint)
     if n and x[-1] / 2 - x[0] / 2 > FARTHEST:
-        raise DataError(
-            f"the numbers of column '{column}' lie too far apart.", hint="Give the limits: low=, high=.", column=column
-        )
+        hint = "Give the limits: low=, high=."
+        raise DataError(f"the numbers of column '{column}' lie too far apart.", hint=hint, column=column)
     need_group(2 * wanted, n, f"column '{column}'")
     first, last = x[np.searchsorted(below, [wanted, n - wanted + 1]) - 1].tolist()
     step = float(x[-1] - x[0]) / 20
@@ -67,11 +65,8 @@ def top_bottom(
         -_past(last, -np.inf), unit, lambda limits: (n - below[np.searchsorted(x, [-v for v in limits], side="left")]).tolist()
     )
     if bottom > top:
-        raise DataError(
-            f"the middle of column '{column}' is too narrow for this coding.",
-            hint="Code fewer people at each end.",
-            column=column,
-        )
+        hint = "Code fewer people at each end."
+        raise DataError(f"the middle of column '{column}' is too narrow for this coding.", hint=hint, column=column)
     return Clamp(column, bottom, top)
 
 

@@ -111,9 +111,8 @@ class Groups:
         Few groups make a cut that the engine applies; many make a step on batches.
         """
         if len(np.unique(self.values)) != len(self.values):
-            raise UsageError(
-                "equal values lie in different groups: no step can tell them apart.", hint='Group with ties="together".'
-            )
+            hint = 'Group with ties="together".'
+            raise UsageError("equal values lie in different groups: no step can tell them apart.", hint=hint)
         whole = bool((self.values == np.floor(self.values)).all())
         centres = self.centres(publish) if publish != "interval" else np.zeros(0)
         return step_of(column, self.points(), centres, publish, whole, decimals)
@@ -124,11 +123,8 @@ def step_of(
 ) -> Step:
     """The step of cut points, and of the centres between them; ``whole`` says that the numbers are."""
     if len(points) >= MOST_GROUPS:
-        raise DataError(
-            f"column '{column}' has {len(points) + 1:,} groups: more than a plan can name ({MOST_GROUPS:,}).",
-            hint="Take a larger k.",
-            column=column,
-        )
+        what = f"column '{column}' has {len(points) + 1:,} groups: more than a plan can name ({MOST_GROUPS:,})."
+        raise DataError(what, hint="Take a larger k.", column=column)
     cuts = tuple(points.tolist())
     if publish == "interval":
         return Cut(column, cuts, interval_labels(cuts, integer=whole and all(p.is_integer() for p in cuts)))
@@ -145,10 +141,8 @@ def between(below: float, above: float) -> float:
         return float(roundest(below, above))
     low, high = float(np.nextafter(below, np.inf)), float(np.nextafter(above, -np.inf))
     if low > high:
-        raise DataError(
-            "two groups differ by the last digit of a double: whole numbers between them cannot be distinguished.",
-            hint="Round the column first, or take a larger k.",
-        )
+        what = "two groups differ by the last digit of a double: whole numbers between them cannot be distinguished."
+        raise DataError(what, hint="Round the column first, or take a larger k.")
     return low if low == high else float(roundest(low, high))
 
 
@@ -191,9 +185,8 @@ def optimal_groups(
     if x.ndim != 1 or not np.isfinite(x).all():
         raise UsageError(f"column '{column}' must be a list of finite numbers.", hint="Leave missing values out.")
     if len(x) and float(x.max()) / 2 - float(x.min()) / 2 > FARTHEST:
-        raise UsageError(
-            f"the numbers of column '{column}' lie too far apart to be squared.", hint="Scale the column down first."
-        )
+        hint = "Scale the column down first."
+        raise UsageError(f"the numbers of column '{column}' lie too far apart to be squared.", hint=hint)
     w = counts_of(x, weights)
     if len(w) and w.min() < 1:
         raise UsageError(f"the weights of '{column}' must be whole numbers of at least 1.")

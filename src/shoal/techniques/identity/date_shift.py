@@ -96,9 +96,8 @@ class DateShift(StreamStep):
             if kind.unit != "ns":
                 self._need_years(moved, FIRST_DAY * day, (LAST_DAY + 1) * day - 1)
             return moved.cast(kind)
-        raise DataError(
-            f"column '{self.column}' must hold dates; its {len(dates)} values are of another kind.", column=self.column
-        )
+        what = f"column '{self.column}' must hold dates; its {len(dates)} values are of another kind."
+        raise DataError(what, column=self.column)
 
     def _need_years(self, moved: Any, first: Any, last: Any) -> None:
         beyond = int(pc.sum(pc.or_(pc.less(moved, first), pc.greater(moved, last))).as_py() or 0)
@@ -122,8 +121,5 @@ def _parse(column: str, texts: Any) -> Any:
             return pc.utf8_slice_codeunits(texts, 0, 10).cast(pa.date32())
         except pa.ArrowInvalid:
             wrong = 1
-    raise DataError(
-        f"column '{column}' must hold dates; at least {wrong} of its values are none.",
-        hint="Write them as YYYY-MM-DD, with or without a time of day.",
-        column=column,
-    ) from None
+    what = f"column '{column}' must hold dates; at least {wrong} of its values are none."
+    raise DataError(what, hint="Write them as YYYY-MM-DD, with or without a time of day.", column=column) from None

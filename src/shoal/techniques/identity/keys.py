@@ -32,24 +32,20 @@ def read_key(source: str) -> bytes:
     if kind == "env" and where:
         text = os.environ.get(where)
         if text is None:
-            raise UsageError(
-                f"the environment has no key '{where}'.", hint=f"Set {where} to a secret of at least {MIN_BYTES} characters."
-            )
+            hint = f"Set {where} to a secret of at least {MIN_BYTES} characters."
+            raise UsageError(f"the environment has no key '{where}'.", hint=hint)
         key = text.encode("utf-8", "surrogateescape")
     elif kind == "file" and where:
         try:
             key = Path(where).read_bytes().strip()
         except OSError:
-            raise UsageError(
-                f"the key file '{Path(where).name}' cannot be read.", hint="Check the path and its rights."
-            ) from None
+            hint = "Check the path and its rights."
+            raise UsageError(f"the key file '{Path(where).name}' cannot be read.", hint=hint) from None
     else:
         raise PolicyError("a key is named as env:NAME or file:PATH; it never stands in a plan.", hint="Use env:SHOAL_KEY.")
     if len(key) < MIN_BYTES or len(set(key)) < 8:
-        raise AccessError(
-            f"the key is too weak: it has {len(key)} bytes, {len(set(key))} of them different.",
-            hint=f"Use at least {MIN_BYTES} random bytes, such as from: python -c 'import secrets; print(secrets.token_hex(32))'",
-        )
+        hint = f"Use at least {MIN_BYTES} random bytes, such as from: python -c 'import secrets; print(secrets.token_hex(32))'"
+        raise AccessError(f"the key is too weak: it has {len(key)} bytes, {len(set(key))} of them different.", hint=hint)
     return key
 
 

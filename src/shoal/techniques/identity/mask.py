@@ -51,11 +51,8 @@ def permute_code(ff1: Any, text: str, tweak: bytes, *, column: str) -> str:
     for r in radices:
         size *= r
     if size < MIN_DOMAIN:
-        raise DataError(
-            f"column '{column}' holds codes of a format with fewer than {MIN_DOMAIN:,} possibilities.",
-            hint="Use a keyed hash, or remove the column.",
-            column=column,
-        )
+        what = f"column '{column}' holds codes of a format with fewer than {MIN_DOMAIN:,} possibilities."
+        raise DataError(what, hint="Use a keyed hash, or remove the column.", column=column)
     shape = "".join(
         "9" if r == 10 else ("A" if c.isupper() else "a") if r == 26 else c for r, c in zip(radices, text, strict=True)
     )

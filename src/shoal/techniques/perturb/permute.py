@@ -137,11 +137,8 @@ def window(count: int, percent: float) -> int:
 def need_values(column: str, count: int) -> None:
     """Refuse a column of so few values that anyone could put them back."""
     if count < LEAST_WINDOW:
-        raise DataError(
-            f"column '{column}' has {count} values; rank swapping needs {LEAST_WINDOW}.",
-            hint="Fewer are put back by trying. Leave the column out, or suppress it.",
-            column=column,
-        )
+        hint = "Fewer are put back by trying. Leave the column out, or suppress it."
+        raise DataError(f"column '{column}' has {count} values; rank swapping needs {LEAST_WINDOW}.", hint=hint, column=column)
 
 
 def need_company(column: str, within: Sequence[str], alone: int) -> None:

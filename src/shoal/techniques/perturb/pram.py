@@ -88,12 +88,9 @@ class Pram(StreamStep):
             texts = encoded.dictionary.to_pylist()
             lost = [t for t in texts if t not in position]
             if lost and self.on_gap == "error":
-                raise HierarchyGapError(
-                    f"the matrix of '{self.column}' does not cover {len(lost)} values.",
-                    hint='Add them to the categories, or pass on_gap="suppress". See error.values.',
-                    column=self.column,
-                    values=tuple(lost),
-                )
+                what = f"the matrix of '{self.column}' does not cover {len(lost)} values."
+                hint = 'Add them to the categories, or pass on_gap="suppress". See error.values.'
+                raise HierarchyGapError(what, hint=hint, column=self.column, values=tuple(lost))
             codes = np.array([position.get(t, len(position)) for t in texts] + [-1])[
                 encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
             ]
@@ -163,20 +160,15 @@ def pram(
     True
     """
     if not 0 < keep < 1:
-        raise PolicyError(
-            f"the chance to keep a category must lie between 0 and 1; found {keep:g}.",
-            hint="With 1 nothing changes; 0 would tell what a category is not.",
-        )
+        hint = "With 1 nothing changes; 0 would tell what a category is not."
+        raise PolicyError(f"the chance to keep a category must lie between 0 and 1; found {keep:g}.", hint=hint)
     texts = texts_of(column, values)
     sizes = counts_of(texts, counts)
     have = dict(zip(texts, sizes.tolist(), strict=True))
     names = tuple(categories) if categories is not None else tuple(sorted(t for t in texts if have[t] >= min_count))
     if len(names) > MOST_CATEGORIES:
-        raise DataError(
-            f"column '{column}' has {len(names):,} categories; PRAM's matrix has room for {MOST_CATEGORIES:,}.",
-            hint="Generalize the column first, name fewer categories=, or raise min_count.",
-            column=column,
-        )
+        what = f"column '{column}' has {len(names):,} categories; PRAM's matrix has room for {MOST_CATEGORIES:,}."
+        raise DataError(what, hint="Generalize the column first, name fewer categories=, or raise min_count.", column=column)
     if len(names) < 2:
         raise DataError(f"column '{column}' has {len(names)} categories to exchange; two are needed.", column=column)
     share = np.array([have.get(n, 0) for n in names], dtype=np.float64)
