@@ -189,13 +189,16 @@ def _list_missed(results: Any, asked: dict[str, Any]) -> int:
 
 
 def _closing(holds: bool, warnings: int, bound: str, missed: int = 0) -> str:
-    """The last sentence: whether an attack did better than the bound, or works although no claim covers it."""
+    """The last sentences: whether an attack did better than the bound, or works although no claim covers it, or was not run."""
+    out = []
     if not holds:
-        return f"An attack did better than {bound}."
-    if warnings and bound != CLAIM:
-        return f"Attacks did better than {bound}, surely for no more than a tenth."
-    if warnings:
-        return f"{warnings} {'warning' if warnings == 1 else 'warnings'}: attacks that work for somebody, which no claim covers."
+        out.append(f"An attack did better than {bound}.")
+    elif warnings and bound != CLAIM:
+        out.append(f"Attacks did better than {bound}, surely for no more than a tenth.")
+    elif warnings:
+        out.append(
+            f"{warnings} {'warning' if warnings == 1 else 'warnings'}: attacks that work for somebody, which no claim covers."
+        )
     if missed:
-        return f"Of the attacks that you asked for, {missed} could not be run: nothing follows about them."
-    return f"No attack did better than {bound}."
+        out.append(f"Of the attacks that you asked for, {missed} could not be run: nothing follows about them.")
+    return " ".join(out) or f"No attack did better than {bound}."

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.kernels import blake, threads
+from shoal.kernels import threads
 from shoal.model.certificate.file import read_certificate
 from shoal.release.make import carry_out
 from shoal.search.full_domain import lattice
@@ -45,7 +45,7 @@ def test_one_thread_and_two_write_the_same_bytes(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(lattice, "default_threads", lambda: 1)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "one"))
     alone = written(tmp_path / "alone")
-    for module, name in ((threads, "MANY"), (group_cells, "SHARED"), (carry_out, "BOTH_CORES"), (blake, "MANY")):
+    for module, name in ((threads, "MANY"), (group_cells, "SHARED"), (carry_out, "BOTH_CORES")):
         monkeypatch.setattr(module, name, 1)
     monkeypatch.setattr(lattice, "default_threads", lambda: 2)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "two"))

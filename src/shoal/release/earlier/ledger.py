@@ -34,11 +34,9 @@ import numpy.typing as npt
 
 from shoal.disk.atomic import atomic, state_folder, write_private
 from shoal.errors import DataError, OutputError, UsageError
-from shoal.kernels.blake import keyed_digests
 from shoal.kernels.group import Grouping, group_codes
 from shoal.kernels.signatures import sha256_file
 from shoal.kernels.text import canonical_text
-from shoal.kernels.threads import in_halves
 from shoal.model import strict_json
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME
@@ -49,6 +47,8 @@ SAME = 0.5
 """Share of the people of the smaller table that must have a counterpart."""
 MOST_CLASSES = 2_000_000
 MOST_BYTES = 100_000_000
+AT_ONCE = 1 << 16
+"""Classes whose digests are made together."""
 NAMED = 3
 """Earlier releases that the sentence names."""
 _NAME = "intersection: releases of your ledger"
@@ -255,13 +255,15 @@ def digests(base: ClassCounts, columns: Sequence[str], key: bytes, some: IntArra
         each = b"".join(hashlib.blake2b(_bytes(t), digest_size=16, key=key, salt=name).digest() for t in texts)
         hashed.append(np.frombuffer(each, dtype=np.uint8).reshape(-1, 16))
         codes.append(base.codes[j] if some is None else base.codes[j][some])
-    out = np.empty(len(codes[0]), dtype=np.uint64)
-
-    def hash_part(start: int, stop: int) -> None:
-        out[start:stop] = keyed_digests(hashed, [c[start:stop] for c in codes], key)
-
-    in_halves(len(out), hash_part)
-    return out
+    joined, width, keyed = [], 16 * len(hashed), hashlib.blake2b(digest_size=8, key=key)
+    for start in range(0, len(codes[0]), AT_ONCE):
+        parts = [values[c[start : start + AT_ONCE]] for values, c in zip(hashed, codes, strict=True)]
+        rows = np.concatenate(parts, axis=1).tobytes()
+        for i in range(0, len(rows), width):
+            one = keyed.copy()  # the key is taken in once
+            one.update(rows[i : i + width])
+            joined.append(one.digest())
+    return np.frombuffer(b"".join(joined), dtype=np.uint64)
 
 
 def _bytes(text: str | None) -> bytes:
