@@ -18,6 +18,7 @@ from shoal.find import ColumnFacts
 from shoal.release.gate import identifying as gate
 from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.gate.identifying import check_identifying, check_ids, identifying
+from shoal.release.policy.policy import Policy
 
 N = 60
 SENTENCE = "the patient came in with a cough and left after three days of rest, case "
@@ -317,3 +318,17 @@ def test_ids_that_differ_in_spaces_or_form_only_are_one_person(other, twins, mon
         with pytest.raises(DataError, match="1 ids of the person column 'id' differ"):
             check_ids(columns, "id", "text", 3)
     check_ids(columns, "id", "text", 3 if not twins else 4)  # longer tables are not compared
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "step", "stops"), [("ssn", 10, 1, True), ("weight", 300_000_007, 7, True), ("weight", 1007, 7, False)]
+)
+def test_weights_are_published_so_they_must_not_name_people(name: str, first: int, step: int, stops: bool) -> None:
+    data = {"age": [20, 30] * 20, "ill": ["flu", "cold"] * 20, name: [first + step * i for i in range(40)]}
+    policy = Policy.of(roles={"quasi": ["age"], "sensitive": ["ill"]}, weight=name, require={"k": 5})
+    table = shoal.open(pa.table(data), quasi=["age"], weight=name)
+    if not stops:
+        check_identifying(table, policy)
+        return
+    with pytest.raises(RoleError, match=f"column '{name}' is called the weight and would be published as it is"):
+        check_identifying(table, policy)

@@ -53,14 +53,15 @@ _SIGNS = str.maketrans(
 
 
 def check_identifying(table: Table, policy: Policy, *, judged: Sequence[str] = (), columns: ColumnReader | None = None) -> None:
-    """Raise :class:`~shoal.errors.RoleError` for a sensitive or insensitive column that looks like a direct identifier.
+    """Raise :class:`~shoal.errors.RoleError` for a sensitive or insensitive column, or a weight, that looks like a direct
+    identifier.
 
     Columns that the list of the preset decides about (``judged``) are left to it.
     """
     for name in policy.identifying:
         table.schema.require(name, what="column under allow.identifying")
     known = {*policy.identifying, *policy.none_of_the_eighteen, *judged}
-    names = [c for c in (*policy.insensitive, *policy.sensitive) if c not in known and table.schema[c].kind in LOOKED_AT]
+    names = [c for c in policy.beside if c not in known and table.schema[c].kind in LOOKED_AT]
     degrees = []
     for name, facts in (columns or ColumnReader(table)).of(names).items():
         why = identifying(facts)
@@ -74,7 +75,7 @@ def check_identifying(table: Table, policy: Policy, *, judged: Sequence[str] = (
 
 
 def _identifying(name: str, policy: Policy, why: str) -> RoleError:
-    role = "insensitive" if name in policy.insensitive else "sensitive"
+    role = next((r for r in ("insensitive", "sensitive") if name in getattr(policy, r)), "the weight")
     hint = f"Move '{name}' under roles.direct or roles.quasi. If it names nobody, say why: "
     hint += f"allow: {{identifying: {{{name}: the reason}}}}"
     return RoleError(f"column '{name}' is called {role} and would be published as it is, but {why}.", hint=hint, column=name)
