@@ -159,11 +159,9 @@ class Address:
 
 def not_understood() -> UsageError:
     """The error for a URL that cannot be taken apart; it repeats nothing of it."""
-    return UsageError(
-        "the database URL cannot be understood.",
-        hint="Write it as SCHEME://USER@HOST:PORT/DATABASE::TABLE; write special characters of a password as %40 (@), %2F (/), "
-        "%3A (:), %3F (?), %23 (#), or put the password into the environment.",
-    )
+    hint = "Write it as SCHEME://USER@HOST:PORT/DATABASE::TABLE; write special characters of a password as %40 (@), %2F (/), "
+    hint += "%3A (:), %3F (?), %23 (#), or put the password into the environment."
+    return UsageError("the database URL cannot be understood.", hint=hint)
 
 
 def _understood(url: str) -> str:

@@ -47,10 +47,8 @@ def leave_out(table: Table, listed: str | Path | Iterable[Any], by: str | None =
     """
     name = by or table.schema.unit or column_of(listed, table.schema.names)
     if name is None:
-        raise UsageError(
-            "it is not said which column of the table holds the ids of the list.",
-            hint="Name it with --exclude-by COLUMN (exclude_by=…), or the person column with --unit.",
-        )
+        hint = "Name it with --exclude-by COLUMN (exclude_by=…), or the person column with --unit."
+        raise UsageError("it is not said which column of the table holds the ids of the list.", hint=hint)
     ids = ids_of(listed, name)
     if not ids:
         raise UsageError("the list of people to leave out is empty.", hint="Leave --exclude out, or check the file.")
@@ -207,9 +205,8 @@ def _lines(path: Path) -> list[list[str]]:
     except FileNotFoundError:
         raise UnreadableError("the list of people to leave out is not there.", hint="Check the path after --exclude.") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableError(
-            f"the list of people to leave out cannot be read: {type(error).__name__}.", hint="It must be a UTF-8 text file."
-        ) from None
+        hint = "It must be a UTF-8 text file."
+        raise UnreadableError(f"the list of people to leave out cannot be read: {type(error).__name__}.", hint=hint) from None
     lines = text.splitlines()
     mark = next((d for d in DELIMITERS if lines and d in lines[0]), None)
     if mark is None:

@@ -277,10 +277,8 @@ class Table:
         unit = unit or self._schema.unit
         heavy = weight or self._schema.weight
         if heavy is not None and self._schema[heavy].kind not in ("integer", "decimal", "float"):
-            raise RoleError(
-                f"weight '{heavy}' must hold numbers; it holds {self._schema[heavy].kind}.",
-                hint="Name a column of sampling weights.",
-            )
+            hint = "Name a column of sampling weights."
+            raise RoleError(f"weight '{heavy}' must hold numbers; it holds {self._schema[heavy].kind}.", hint=hint)
         return CountRequest(wanted, steps, tuple(sensitive), unit, heavy, memory_budget, self.memory)
 
     def values(self, column: str, *, memory_budget: int | None = None) -> tuple[Any, Any]:

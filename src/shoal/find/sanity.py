@@ -128,9 +128,8 @@ def _side(text: str, numbers: Sequence[str], dates: Sequence[str]) -> Callable[[
             float((datetime.date.fromisoformat(text) - EPOCH).days) if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) else float(text)
         )
     except ValueError:
-        raise UsageError(
-            "a side of a rule is not a column of numbers or dates, a number or a date.", hint="For example age<=120."
-        ) from None
+        hint = "For example age<=120."
+        raise UsageError("a side of a rule is not a column of numbers or dates, a number or a date.", hint=hint) from None
     return lambda columns: np.float64(value)
 
 

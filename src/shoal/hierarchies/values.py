@@ -52,12 +52,9 @@ def counts_of(values: Sequence[Any] | npt.NDArray[Any], counts: Any) -> npt.NDAr
 def gap_error(column: str, gaps: Sequence[str], records: int | None) -> HierarchyGapError:
     """The error for values that a hierarchy does not cover: counts in the message, values only in ``.values``."""
     of = f" ({records} records)" if records is not None else ""
-    return HierarchyGapError(
-        f"hierarchy '{column}' does not cover {len(gaps)} values{of}.",
-        hint='Extend the hierarchy, or pass on_gap="suppress" or on_gap="top". See error.values.',
-        column=column,
-        values=tuple(gaps),
-    )
+    what = f"hierarchy '{column}' does not cover {len(gaps)} values{of}."
+    hint = 'Extend the hierarchy, or pass on_gap="suppress" or on_gap="top". See error.values.'
+    return HierarchyGapError(what, hint=hint, column=column, values=tuple(gaps))
 
 
 def check_gap_choice(on_gap: OnGap) -> None:

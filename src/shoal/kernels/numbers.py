@@ -32,11 +32,8 @@ def numbers_of(column: str, texts: Any) -> npt.NDArray[np.float64]:
     wrong = int((~np.isfinite(out)).sum())
     if wrong:
         wrong = sum(1 for t in texts if not _is_number(t))
-        raise DataError(
-            f"column '{column}' must hold numbers; {wrong} of {len(texts)} distinct values are not.",
-            hint="Correct them, or treat the column as categories.",
-            column=column,
-        )
+        what = f"column '{column}' must hold numbers; {wrong} of {len(texts)} distinct values are not."
+        raise DataError(what, hint="Correct them, or treat the column as categories.", column=column)
     return out
 
 

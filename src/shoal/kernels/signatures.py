@@ -117,9 +117,8 @@ def _raw(text: str, length: int) -> bytes:
     except ValueError:
         raw = b""
     if len(raw) != length or base64.b64encode(raw).decode("ascii") != text:
-        raise TamperError(
-            "a key or signature in the certificate is not well formed.", hint="Ask the publisher for the release again."
-        )
+        hint = "Ask the publisher for the release again."
+        raise TamperError("a key or signature in the certificate is not well formed.", hint=hint)
     return raw
 
 
@@ -130,17 +129,13 @@ def check_signature(payload: Any, signature: str, public: str, *, of: str = "cer
 
     key, mark = _raw(public, 32), _raw(signature, 64)
     if is_weak(key):
-        raise TamperError(
-            "the key of the signature is one that anybody can sign for.",
-            hint="Such a signature shows nothing. Ask the publisher for the release again.",
-        )
+        hint = "Such a signature shows nothing. Ask the publisher for the release again."
+        raise TamperError("the key of the signature is one that anybody can sign for.", hint=hint)
     try:
         Ed25519PublicKey.from_public_bytes(key).verify(mark, canonical(payload))
     except (InvalidSignature, ValueError):
-        raise TamperError(
-            f"the signature of the {of} does not fit its content.",
-            hint=f"The {of} was changed after it was signed. Ask anyone who signed it for it again.",
-        ) from None
+        hint = f"The {of} was changed after it was signed. Ask anyone who signed it for it again."
+        raise TamperError(f"the signature of the {of} does not fit its content.", hint=hint) from None
 
 
 def signer(key_file: str | Path | None = None) -> Signer:
@@ -161,9 +156,8 @@ def _from_file(path: Path) -> Ed25519PrivateKey:
         mode = path.stat().st_mode
         content = path.read_bytes() if stat.S_ISREG(mode) and path.stat().st_size <= 10_000 else b""
     except OSError as error:
-        raise UnreadableError(
-            f"the signing key cannot be read: {type(error).__name__}.", hint="Check the path of the key file."
-        ) from None
+        hint = "Check the path of the key file."
+        raise UnreadableError(f"the signing key cannot be read: {type(error).__name__}.", hint=hint) from None
     if os.name == "posix" and mode & 0o077:
         raise UsageError("the signing key file can be read by others.", hint="Run: chmod 600 KEYFILE")
     return _from_bytes(content, "signing key file")

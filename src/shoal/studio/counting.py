@@ -329,10 +329,8 @@ class Counter:
 
 
 def _ended_error() -> DataError:
-    return DataError(
-        "the counting stopped before it was done; there may not be enough memory.",
-        hint="Go back and try again; mark fewer columns with Q, or bring a sample.",
-    )
+    hint = "Go back and try again; mark fewer columns with Q, or bring a sample."
+    return DataError("the counting stopped before it was done; there may not be enough memory.", hint=hint)
 
 
 class Counters:

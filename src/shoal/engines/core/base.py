@@ -321,10 +321,8 @@ class Engine(ABC):
 
 def refused_loss(name: str, what: str) -> EngineError:
     """The error if a table cannot be replaced without losing something of it."""
-    return EngineError(
-        f"table '{name}' cannot be replaced: its {what} would be lost.",
-        hint="Shoal keeps them if both tables have the same columns and no trigger or rule changes rows. Else drop it first.",
-    )
+    hint = "Shoal keeps them if both tables have the same columns and no trigger or rule changes rows. Else drop it first."
+    return EngineError(f"table '{name}' cannot be replaced: its {what} would be lost.", hint=hint)
 
 
 @contextmanager

@@ -39,11 +39,8 @@ def check_digits(schema: pa.Schema, source: str) -> None:
     for field in schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if pa.types.is_decimal(kind) and kind.precision > MOST_DIGITS:
-            raise DataError(
-                f"column '{field.name}' of '{source}' has decimals of {kind.precision} digits; at most {MOST_DIGITS} are kept.",
-                hint="Store it as text or as a smaller decimal, or leave it out.",
-                column=field.name,
-            )
+            what = f"column '{field.name}' of '{source}' has decimals of {kind.precision} digits; at most {MOST_DIGITS} are kept."
+            raise DataError(what, hint="Store it as text or as a smaller decimal, or leave it out.", column=field.name)
 
 
 def normalize(values: ArrowValues, kind: str) -> ArrowValues:

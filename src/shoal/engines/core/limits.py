@@ -146,7 +146,5 @@ def ended_after(seconds: float | None, stop: Callable[[], object]) -> Iterator[C
 
 def too_long(engine: str) -> EngineError:
     """The error of a statement that was stopped by the limit."""
-    return EngineError(
-        f"{engine} stopped the query: it took longer than the time limit.",
-        hint="Ask for fewer columns, or raise the limit (--statement-timeout).",
-    )
+    hint = "Ask for fewer columns, or raise the limit (--statement-timeout)."
+    return EngineError(f"{engine} stopped the query: it took longer than the time limit.", hint=hint)

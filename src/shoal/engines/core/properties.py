@@ -96,20 +96,14 @@ def _scale(name: str, word: str) -> str:
 def _order(name: str, values: Sequence[object]) -> tuple[str, ...]:
     texts = tuple(text_of(v) for v in values)
     if isinstance(values, str) or len(texts) < 2 or len(set(texts)) < len(texts):
-        raise UsageError(
-            f"the order of '{name}' needs at least two values, each named once.",
-            hint="Such as order: {pain: [low, medium, high]}.",
-            column=name,
-        )
+        hint = "Such as order: {pain: [low, medium, high]}."
+        raise UsageError(f"the order of '{name}' needs at least two values, each named once.", hint=hint, column=name)
     return texts
 
 
 def _spellings(name: str, values: Sequence[object]) -> tuple[str, ...]:
     texts = tuple(dict.fromkeys(text_of(v) for v in ([values] if isinstance(values, str) else values)))
     if not texts or len(texts) > MOST_SPELLINGS:
-        raise UsageError(
-            f"the missing values of '{name}' are {'none' if not texts else 'too many'}.",
-            hint="Such as missing_values: {weight: ['?', '-9']}.",
-            column=name,
-        )
+        hint = "Such as missing_values: {weight: ['?', '-9']}."
+        raise UsageError(f"the missing values of '{name}' are {'none' if not texts else 'too many'}.", hint=hint, column=name)
     return texts

@@ -61,10 +61,8 @@ def changed(counted: int | None = None, recoded: int | None = None) -> DataError
     numbers = (
         f": it still has {counted:,} records, but others or with other values" if counted and counted == recoded else numbers
     )
-    return DataError(
-        f"the table changed while the release was made{numbers}. Nothing was released.",
-        hint="Run it again when nobody writes to the table.",
-    )
+    hint = "Run it again when nobody writes to the table."
+    return DataError(f"the table changed while the release was made{numbers}. Nothing was released.", hint=hint)
 
 
 def other_rows() -> DataError:

@@ -74,9 +74,8 @@ def expressions_of(through: Mapping[str, Step], wanted: Sequence[str]) -> dict[s
         if name not in wanted:
             raise UsageError(f"a step is given for '{name}', which is not counted.", hint="Name it among the columns.")
         if not isinstance(step, ExpressionStep):
-            raise UsageError(
-                f"step '{step.kind}' of column '{name}' cannot be counted through.", hint="It belongs to RECODE only."
-            )
+            hint = "It belongs to RECODE only."
+            raise UsageError(f"step '{step.kind}' of column '{name}' cannot be counted through.", hint=hint)
         steps[name] = step
     return steps
 

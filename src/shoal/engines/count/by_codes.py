@@ -236,9 +236,8 @@ def count_by_codes(
     coded = read_codes(relation, names, progress, kept)
     rows = sum(len(c) for c in coded[names[0]].chunks)
     if rows == 0:
-        raise EmptyTableError(
-            "the table has no rows, so no anonymity number is defined.", hint="Check the file or the filter that left nothing."
-        )
+        hint = "Check the file or the filter that left nothing."
+        raise EmptyTableError("the table has no rows, so no anonymity number is defined.", hint=hint)
     work = _Work(coded, rows)
     alone = kept is None and len(requests) == 1 and not requests[0].sensitive and requests[0].unit is None
     counted: dict[int, ClassCounts] = {}

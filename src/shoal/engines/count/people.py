@@ -39,10 +39,8 @@ def check_counts(table: Table, count: str, besides: Sequence[str] = ()) -> str:
     wrong = ~np.isfinite(numbers) | (numbers < 0) | (numbers != np.floor(numbers))
     if wrong.any():
         bad = int(np.asarray(rows)[wrong].sum())
-        raise DataError(
-            f"column '{count}' is missing, negative or not whole in {bad:,} row{'s' if bad != 1 else ''}.",
-            hint="A count is a whole number of people of at least 0. Use --weight for sampling weights.",
-        )
+        hint = "A count is a whole number of people of at least 0. Use --weight for sampling weights."
+        raise DataError(f"column '{count}' is missing, negative or not whole in {bad:,} row{'s' if bad != 1 else ''}.", hint=hint)
     if float(numbers @ np.asarray(rows, dtype=np.float64)) >= MOST_PEOPLE:
         raise DataError(f"the counts in column '{count}' are too large to be added up exactly.", hint="Check the column.")
     return count

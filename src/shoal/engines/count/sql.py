@@ -219,11 +219,8 @@ def check_weights(table: pa.Table, name: str) -> None:
     """Every row needs a weight."""
     lacking = int(pc.sum(pc.subtract(table["n"].cast("int64"), table["weighted"].cast("int64"))).as_py() or 0)
     if lacking:
-        raise DataError(
-            f"weight column '{name}' is missing in {lacking} record{'s' if lacking != 1 else ''}.",
-            hint="Give every record a weight, or count without weights.",
-            column=name,
-        )
+        what = f"weight column '{name}' is missing in {lacking} record{'s' if lacking != 1 else ''}."
+        raise DataError(what, hint="Give every record a weight, or count without weights.", column=name)
 
 
 @dataclass(frozen=True)

@@ -114,10 +114,9 @@ def translated(error: BaseException, source: str) -> ShoalError:
     if match := _CSV_LINE.search(message):
         return _csv_error(int(match.group(1)), message, source)
     if "state machine reached an invalid state" in message:
-        return UnreadableError(
-            f"'{source}' is not a regular CSV file: its lines end in different ways, or a quote stands where none may.",
-            hint="Save it with one kind of line end (\\n or \\r\\n), or pass quote= if the guess is wrong.",
-        )
+        what = f"'{source}' is not a regular CSV file: its lines end in different ways, or a quote stands where none may."
+        hint = "Save it with one kind of line end (\\n or \\r\\n), or pass quote= if the guess is wrong."
+        return UnreadableError(what, hint=hint)
     if "not latin-1 encoded" in message:
         return UnreadableError(f"'{source}' is not valid in encoding 'latin-1'.", hint="Pass encoding='cp1252' or the right one.")
     if match := _JSON_LINE.search(message):
@@ -159,21 +158,11 @@ def stopped(error: BaseException) -> bool:
 def _csv_error(line: int, words: str, source: str) -> UnreadableError:
     if match := _CSV_COLUMNS.search(words):
         expected, seen = int(match.group(1)), int(match.group(2))
-        return UnreadableError(
-            f"line {line} of '{source}' has {seen} fields; {expected} were expected.",
-            hint=UNEVEN,
-            line=line,
-            expected=expected,
-            found=seen,
-        )
+        what = f"line {line} of '{source}' has {seen} fields; {expected} were expected."
+        return UnreadableError(what, hint=UNEVEN, line=line, expected=expected, found=seen)
     if "unicode" in words or "utf-8" in words:
-        return UnreadableError(
-            f"line {line} of '{source}' is not valid in the encoding assumed.",
-            hint="Pass encoding='latin-1' or the right one.",
-            line=line,
-        )
-    return UnreadableError(
-        f"line {line} of '{source}' cannot be read as CSV (a quote that is not closed, or a field too long).",
-        hint="Repair the line, or pass delimiter=, quote= or encoding= if the guess is wrong.",
-        line=line,
-    )
+        hint = "Pass encoding='latin-1' or the right one."
+        return UnreadableError(f"line {line} of '{source}' is not valid in the encoding assumed.", hint=hint, line=line)
+    what = f"line {line} of '{source}' cannot be read as CSV (a quote that is not closed, or a field too long)."
+    hint = "Repair the line, or pass delimiter=, quote= or encoding= if the guess is wrong."
+    return UnreadableError(what, hint=hint, line=line)

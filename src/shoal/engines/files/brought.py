@@ -46,9 +46,8 @@ def brought(source: str, options: dict[str, Any], fetch: Callable[[Path], Path],
     except OSError as error:
         remove()
         if disk_full(error):
-            raise OutputError(
-                f"not enough disk space for a copy of '{source}' in the temporary folder.", hint="Free space."
-            ) from None
+            hint = "Free space."
+            raise OutputError(f"not enough disk space for a copy of '{source}' in the temporary folder.", hint=hint) from None
         raise
     except BaseException:
         remove()
@@ -101,9 +100,8 @@ def from_zip(path: Path, folder: Path) -> Path:
                 while chunk := content.read(1 << 20):
                     left -= len(chunk)
                     if left < 0:
-                        raise UnreadableError(
-                            f"'{path.name}' unpacks to much more than a table would.", hint="Unpack it by hand."
-                        )
+                        hint = "Unpack it by hand."
+                        raise UnreadableError(f"'{path.name}' unpacks to much more than a table would.", hint=hint)
                     out.write(chunk)
     except (zipfile.BadZipFile, NotImplementedError, EOFError):
         raise UnreadableError(f"'{path.name}' is not a whole zip archive.", hint="Write it again.") from None
@@ -133,9 +131,8 @@ def one_csv(files: Sequence[Path], folder: Path) -> Path:
                     heading, ending = first, line[len(first) :] or "\n"
                     out.write(heading + ending)
                 if first != heading:
-                    raise UnreadableError(
-                        f"'{file.name}' has other columns than '{files[0].name}'.", hint="Open files with one heading together."
-                    )
+                    hint = "Open files with one heading together."
+                    raise UnreadableError(f"'{file.name}' has other columns than '{files[0].name}'.", hint=hint)
                 last = "\n"
                 while chunk := text.read(1 << 20):
                     out.write(chunk)
@@ -221,10 +218,8 @@ def reading(shown: str) -> Iterator[None]:
     except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(error, ShoalError) or disk_full(error):
             raise
-        raise UnreadableError(
-            f"'{shown}' cannot be read.",
-            hint="Check the address, and the credentials in the environment (such as AWS_ACCESS_KEY_ID).",
-        ) from None
+        hint = "Check the address, and the credentials in the environment (such as AWS_ACCESS_KEY_ID)."
+        raise UnreadableError(f"'{shown}' cannot be read.", hint=hint) from None
 
 
 def _patient(source: str) -> str:

@@ -173,10 +173,9 @@ def _find_table(rows: list[Row], start: int, sheet: str, path: Path, options: Ma
     guessed = header is None
     has_names = header is not False and (bool(header) or start_given or at > 0 or not first_is_record(held))
     if width == 1 and guessed and several_in_one([r[0] for r in held]):
-        raise UnreadableError(
-            f"the cells of sheet '{sheet}' of '{path.name}' look as if they held several fields each.",
-            hint="Split them into columns (in Excel: Data, Text to Columns). If it is one column, pass --read header=1.",
-        )
+        what = f"the cells of sheet '{sheet}' of '{path.name}' look as if they held several fields each."
+        hint = "Split them into columns (in Excel: Data, Text to Columns). If it is one column, pass --read header=1."
+        raise UnreadableError(what, hint=hint)
     two = has_names and options.get("header") is None and not start_given
     labels, held, _ = labels_apart(held, ids=has_names and guessed, two=two)
     first, body = (held[0], held[1:]) if has_names else ((), held)
@@ -250,9 +249,8 @@ def _chosen(book: Any, sheet: str | int | None, path: Path) -> tuple[Any, list[s
     if isinstance(sheet, int) or (sheet is not None and sheet not in known and sheet.isdecimal()):
         number = int(sheet)
         if not 1 <= number <= len(known):
-            raise UsageError(
-                f"'{path.name}' has {len(known)} sheets; there is no sheet {number}.", hint=f"Sheets: {', '.join(known)}."
-            )
+            what = f"'{path.name}' has {len(known)} sheets; there is no sheet {number}."
+            raise UsageError(what, hint=f"Sheets: {', '.join(known)}.")
         return book.get_sheet_by_index(number - 1), []
     if sheet is not None:
         if sheet not in known:

@@ -122,10 +122,8 @@ def open_path(path: Path, options: dict[str, Any]) -> Opened:
     if kind is None and (other := OTHERS.get(ending(path))):
         raise UnreadableError(f"'{path.name}' is {other[0]}, which Shoal does not read.", hint=other[1])
     if kind not in OPENERS:
-        raise UsageError(
-            f"the format of '{path.name}' is not known.",
-            hint=f"Pass format= one of: {', '.join(OPENERS)}; endings known: {', '.join(ENDINGS)}.",
-        )
+        hint = f"Pass format= one of: {', '.join(OPENERS)}; endings known: {', '.join(ENDINGS)}."
+        raise UsageError(f"the format of '{path.name}' is not known.", hint=hint)
     try:
         with path.open("rb") if path.is_file() else nullcontext():
             pass
@@ -196,9 +194,8 @@ def open_arrow_file(path: Path, options: dict[str, Any]) -> Opened:
                 source.seek(0)
                 table = pa.ipc.open_stream(source).read_all()
     except (pa.ArrowException, OSError):
-        raise UnreadableError(
-            f"'{path}' is not a whole Arrow file.", hint="Write it again as Arrow or Feather (version 2)."
-        ) from None
+        hint = "Write it again as Arrow or Feather (version 2)."
+        raise UnreadableError(f"'{path}' is not a whole Arrow file.", hint=hint) from None
     check_names(table.column_names, table=path.name)
     return open_arrow(table.replace_schema_metadata(None), str(path))
 

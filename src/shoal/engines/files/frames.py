@@ -86,11 +86,8 @@ def _as_announced(table: pa.Table, columns: Sequence[Column], source: str, hint:
         if column.kind == column_found.kind:
             continue
         if table.column(i).null_count < table.num_rows and not (column.kind == "float" and column_found.kind == "integer"):
-            raise UnreadableError(
-                f"column '{column.name}' of '{source}' begins as {column.kind}, but holds {column_found.kind} further on.",
-                hint=hint.format(column=column.name) or "Make it one type.",
-                column=column.name,
-            )
+            what = f"column '{column.name}' of '{source}' begins as {column.kind}, but holds {column_found.kind} further on."
+            raise UnreadableError(what, hint=hint.format(column=column.name) or "Make it one type.", column=column.name)
         wanted = pa.string() if column.kind == "text" else pa.float64()
         if column.kind in ("text", "float"):
             table = table.set_column(i, column.name, table.column(i).cast(wanted))
@@ -109,16 +106,13 @@ def as_arrow(source: Any) -> Any:
     if module == "pandas":
         return from_pandas(source.to_frame() if hasattr(source, "to_frame") and not hasattr(source, "columns") else source)
     if not isinstance(source, dict) and not hasattr(source, "__arrow_c_stream__"):
-        raise UsageError(
-            f"a source of type '{type(source).__name__}' cannot be opened.",
-            hint="Pass a path, ENGINE-URL::table, or a pandas, polars, pyarrow or DuckDB table.",
-        )
+        hint = "Pass a path, ENGINE-URL::table, or a pandas, polars, pyarrow or DuckDB table."
+        raise UsageError(f"a source of type '{type(source).__name__}' cannot be opened.", hint=hint)
     try:
         return pa.table(source)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        raise UsageError(
-            "the columns of the frame are not lists of equal length, each of one type.", hint="Make each column one type."
-        ) from None
+        hint = "Make each column one type."
+        raise UsageError("the columns of the frame are not lists of equal length, each of one type.", hint=hint) from None
 
 
 def from_polars(frame: Any) -> Any:
@@ -167,10 +161,8 @@ def _several_types(values: Any) -> bool:
 
 
 def _no_form(label: Any) -> UsageError:
-    return UsageError(
-        f"column '{label}' holds values of different types, or of a type of its own.",
-        hint="Make it one type, for example with astype(str).",
-    )
+    hint = "Make it one type, for example with astype(str)."
+    return UsageError(f"column '{label}' holds values of different types, or of a type of its own.", hint=hint)
 
 
 def _open_relation(source: Any) -> tuple[DuckDB, Relation]:

@@ -142,11 +142,8 @@ def _type_of(name: str, values: set[Any], source: str) -> tuple[str, str]:
         if all(_WHOLE.fullmatch(v) for v in values):
             return "BIGINT", "('BIGINT', 'UBIGINT')"
         return ("DOUBLE" if all(_is_double(v) for v in values) else "VARCHAR"), _NUMBERS
-    raise UnreadableError(
-        f"column '{name}' of '{source}' is not flat or holds values of several types.",
-        hint="Give each line the same flat fields, each of one type.",
-        column=name,
-    )
+    hint = "Give each line the same flat fields, each of one type."
+    raise UnreadableError(f"column '{name}' of '{source}' is not flat or holds values of several types.", hint=hint, column=name)
 
 
 def _is_double(text: str) -> bool:
@@ -175,12 +172,8 @@ def _explain(engine: DuckDB, values: str, fields: Sequence[Field], source: str) 
         if position == len(fields):
             return _not_flat_object(record, n, source)
         name = fields[position].name
-        return UnreadableError(
-            f"column '{name}' of '{source}' has values of another type in {n} record(s); the first is record {record}.",
-            hint="Give each line the same flat fields, each of one type.",
-            column=name,
-            record=record,
-        )
+        what = f"column '{name}' of '{source}' has values of another type in {n} record(s); the first is record {record}."
+        return UnreadableError(what, hint="Give each line the same flat fields, each of one type.", column=name, record=record)
 
     return explain
 

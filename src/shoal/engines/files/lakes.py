@@ -72,10 +72,8 @@ def refuse_inside_lake_of_store(system: Any, path: str, address: str) -> None:
 
 def part_of(name: str, kind: str, table: str) -> UsageError:
     """The error where files of a lake table would be read as plain ones."""
-    return UsageError(
-        f"'{name}' belongs to the {kind.capitalize()} table '{table}'; some of its rows may be removed ones.",
-        hint=f"Open the table: {kind}::{table}",
-    )
+    what = f"'{name}' belongs to the {kind.capitalize()} table '{table}'; some of its rows may be removed ones."
+    return UsageError(what, hint=f"Open the table: {kind}::{table}")
 
 
 _UNDERSTOOD = {"deletionVectors", "timestampNtz"}
@@ -128,10 +126,8 @@ def _by_query(table: pa.Table, shown: str, cannot: UnreadableError, details: dic
 
 
 def _unknown_feature(path: Path) -> UnreadableError:
-    return UnreadableError(
-        f"Delta table '{path}' uses a feature that this reader does not know.",
-        hint="Rewrite it without (REORG TABLE … APPLY (PURGE)), or read it with Spark.",
-    )
+    hint = "Rewrite it without (REORG TABLE … APPLY (PURGE)), or read it with Spark."
+    return UnreadableError(f"Delta table '{path}' uses a feature that this reader does not know.", hint=hint)
 
 
 _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
@@ -171,10 +167,9 @@ class IcebergPlace:
     def system_of(self, scheme: str, host: str | None) -> Any:
         """The file system for an address in the metadata."""
         if _SAME.get(scheme, scheme) != _SAME.get(self.scheme, self.scheme) or self.host not in (None, host):
-            raise UnreadableError(
-                f"Iceberg table '{self.shown}' has files in another place than the one that was named.",
-                hint="Name the place where it was written; a copy of an Iceberg table still names its old files.",
-            )
+            what = f"Iceberg table '{self.shown}' has files in another place than the one that was named."
+            hint = "Name the place where it was written; a copy of an Iceberg table still names its old files."
+            raise UnreadableError(what, hint=hint)
         return self.system
 
 

@@ -494,10 +494,8 @@ def heading_line(options: Mapping[str, Any]) -> tuple[bool | None, int]:
     """Whether there are names, None where nobody said, and how many lines stand before them: ``skip=3``, ``header=4``."""
     header, skip = options.get("header"), options.get("skip", 0)
     if not isinstance(skip, int) or skip < 0 or (type(header) is int and (header < 1 or skip)):
-        raise UsageError(
-            "skip must be a number of lines, header true, false or the number of the line that holds the names.",
-            hint="For example --read skip=3, or --read header=4.",
-        )
+        what = "skip must be a number of lines, header true, false or the number of the line that holds the names."
+        raise UsageError(what, hint="For example --read skip=3, or --read header=4.")
     return (True, header - 1) if type(header) is int else (header, skip)
 
 
@@ -524,10 +522,8 @@ QUESTIONS = {
 def doubt(sort: str, table: str) -> UnreadableError:
     """The question that a doubtful row asks."""
     if sort == "header":
-        return UnreadableError(
-            f"the first row of '{table}' may be a record: it has values, or texts that stand again below in the same columns.",
-            hint="Pass --read header=false if it is a record, or --read header=1 if it holds the names.",
-        )
+        what = f"the first row of '{table}' may be a record: it has values, or texts that stand again below in the same columns."
+        return UnreadableError(what, hint="Pass --read header=false if it is a record, or --read header=1 if it holds the names.")
     if sort == "heading":
         hint = "Pass --read header=N with the line that holds the names, or write one row of names."
         return UnreadableError(QUESTIONS[sort].format(table=f"'{table}'"), hint=hint)

@@ -101,10 +101,8 @@ def _files(path: Path) -> list[Path]:
         files = [Path(p) for p in glob.glob(str(path), recursive=True) if Path(p).is_file()]
     files = [p for p in files if not any(part.startswith((".", "_")) for part in p.relative_to(root).parts)]
     if not files:
-        raise UnreadableError(
-            f"no Parquet or CSV file is found at '{path}'.",
-            hint="A folder or pattern opens Parquet or CSV files; open other files one by one.",
-        )
+        hint = "A folder or pattern opens Parquet or CSV files; open other files one by one."
+        raise UnreadableError(f"no Parquet or CSV file is found at '{path}'.", hint=hint)
     return sorted(files)
 
 
@@ -115,14 +113,12 @@ def _schema(files: Sequence[Path], path: Path, footers: Footers) -> pa.Schema:
         try:
             schema = footers.of(str(file)).schema.to_arrow_schema()
         except (pa.ArrowException, OSError):
-            raise UnreadableError(
-                f"'{file}' is not a whole Parquet file.", hint="Write it again; the download may be cut off."
-            ) from None
+            hint = "Write it again; the download may be cut off."
+            raise UnreadableError(f"'{file}' is not a whole Parquet file.", hint=hint) from None
         first = schema if first is None else first
         if schema.names != first.names or schema.types != first.types:
-            raise UnreadableError(
-                f"Parquet file '{file.name}' has other columns than '{files[0].name}'.", hint="Open files of one schema together."
-            )
+            hint = "Open files of one schema together."
+            raise UnreadableError(f"Parquet file '{file.name}' has other columns than '{files[0].name}'.", hint=hint)
     if first is None or not first.names:
         raise UnreadableError(f"'{path}' has no columns.", hint="Write it again with at least one column.")
     return first
@@ -140,8 +136,7 @@ def _folders(files: Sequence[Path], path: Path, names: Sequence[str]) -> dict[st
     above = [[part.partition("=") for part in f.parts[depth:-1] if "=" in part] for f in files]
     keys = [tuple(unquote(k) for k, _, _ in parts) for parts in above]
     if len(set(keys)) > 1 or len(set(keys[0])) != len(keys[0]):
-        raise UnreadableError(
-            f"the files at '{path}' lie in folders that name different columns.", hint="Open folders of one layout together."
-        )
+        hint = "Open folders of one layout together."
+        raise UnreadableError(f"the files at '{path}' lie in folders that name different columns.", hint=hint)
     values = [[None if v == HIVE_MISSING else unquote(v) for _, _, v in parts] for parts in above]
     return {key: [v[i] for v in values] for i, key in enumerate(keys[0]) if key not in names}

@@ -99,9 +99,8 @@ def file_of(source: str) -> tuple[Path, str | None]:
     if place.startswith("//"):
         candidates = candidates[:1]
     if len(candidates) > 1 and not candidates[0].samefile(candidates[1]):
-        raise UsageError(
-            f"'{place}' exists twice: from the root, and in this folder.", hint="Write sqlite:////FILE (from the root)."
-        )
+        hint = "Write sqlite:////FILE (from the root)."
+        raise UsageError(f"'{place}' exists twice: from the root, and in this folder.", hint=hint)
     if not candidates:
         raise UnreadableError(f"file '{place}' does not exist.", hint="Check the path.")
     return candidates[0], table or None
@@ -293,22 +292,16 @@ def _read_as(name: str, kind: str, facts: Sequence[Any]) -> _Reading:
     if kind != "binary":
         _refuse_zero(name, zero)
     if wrong:
-        raise DataError(
-            f"column '{name}' contains values that are not of type {kind}.",
-            hint=f"Correct them in the file, or read it otherwise (types={{'{name}': 'text'}}).",
-            column=name,
-        )
+        hint = f"Correct them in the file, or read it otherwise (types={{'{name}': 'text'}})."
+        raise DataError(f"column '{name}' contains values that are not of type {kind}.", hint=hint, column=name)
     x = _identifier(name)
     return _Reading(name, kind, _TYPED[kind].format(x=x if kind == "binary" else f"({_TEXT.format(x=x)})"))
 
 
 def _refuse_zero(name: str, zero: object) -> None:
     if zero:
-        raise DataError(
-            f"column '{name}' contains texts with a zero character, of which SQLite's functions see the start only.",
-            hint=f"Correct them in the file, or read it as bytes: types={{'{name}': 'binary'}}.",
-            column=name,
-        )
+        what = f"column '{name}' contains texts with a zero character, of which SQLite's functions see the start only."
+        raise DataError(what, hint=f"Correct them in the file, or read it as bytes: types={{'{name}': 'binary'}}.", column=name)
 
 
 def _declared_moment(declared: str) -> str | None:

@@ -25,10 +25,8 @@ def check_size(path: Path) -> None:
     with zipfile.ZipFile(path) as packed:
         unpacked = sum(part.file_size for part in packed.infolist())
         if unpacked > LARGE and unpacked > MOST_PACKED * path.stat().st_size:
-            raise UnreadableError(
-                f"'{path.name}' unpacks to {unpacked / 2**20:,.0f} MiB, more than a workbook of its size does.",
-                hint="Open and save it in a spreadsheet program, or export the sheet as CSV.",
-            )
+            what = f"'{path.name}' unpacks to {unpacked / 2**20:,.0f} MiB, more than a workbook of its size does."
+            raise UnreadableError(what, hint="Open and save it in a spreadsheet program, or export the sheet as CSV.")
         for name in packed.namelist():
             if name.startswith("xl/worksheets/") and name.endswith(".xml"):
                 text = packed.read(name)

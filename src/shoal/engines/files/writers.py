@@ -38,15 +38,13 @@ def output_format(path: Path, format: str | None) -> str:
     last = ending(path)
     known = format or ENDINGS.get(last)
     if known not in FORMATS:
-        raise UsageError(
-            f"cannot write '{path.name}': the format is not known.", hint=f"Pass format= one of: {', '.join(FORMATS)}."
-        )
+        hint = f"Pass format= one of: {', '.join(FORMATS)}."
+        raise UsageError(f"cannot write '{path.name}': the format is not known.", hint=hint)
     if last in _READ_ONLY:
         raise UsageError(f"files ending in {last} can be read, not written.", hint=f"Name it with {_READ_ONLY[last]}.")
     if asked(path) != "none" and known not in PACKABLE:
-        raise UsageError(
-            f"'{path.name}' asks for a packed file, which {known} has no form of.", hint=f"Leave {path.suffix} out of its name."
-        )
+        hint = f"Leave {path.suffix} out of its name."
+        raise UsageError(f"'{path.name}' asks for a packed file, which {known} has no form of.", hint=hint)
     return known
 
 

@@ -241,9 +241,8 @@ def no_room() -> Iterator[None]:
     try:
         yield
     except OSError:
-        raise OutputError(
-            "not enough disk space for the rows in the temporary folder.", hint="Free space, or set TMPDIR to a larger disk."
-        ) from None
+        hint = "Free space, or set TMPDIR to a larger disk."
+        raise OutputError("not enough disk space for the rows in the temporary folder.", hint=hint) from None
 
 
 HASH, BEFORE, ROW = "hash", "before", "row"

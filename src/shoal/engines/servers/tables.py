@@ -82,11 +82,8 @@ def build_relation(source: exp.Expr, readings: Sequence[Reading], shown: str, op
 
 def no_table(table: str, shown: str) -> EngineError:
     """The error for a table that is not there, or not for this user."""
-    return EngineError(
-        f"table '{table}' is not at {shown}, or this user may not read it.",
-        hint="Check the name (schema.table, exact case) and the rights of the user.",
-        table=table,
-    )
+    hint = "Check the name (schema.table, exact case) and the rights of the user."
+    return EngineError(f"table '{table}' is not at {shown}, or this user may not read it.", hint=hint, table=table)
 
 
 class Server(Engine):
@@ -117,9 +114,8 @@ class Server(Engine):
     def _free(self, name: str) -> tuple[str | None, str]:
         """Schema and name for a new table; an error where the name is taken."""
         if any(self._has_table(schema, table) for schema, table in spellings(name)):
-            raise OutputError(
-                f"table '{name}' is already at {self.address.shown}.", hint="Choose another name, or drop it first."
-            )
+            hint = "Choose another name, or drop it first."
+            raise OutputError(f"table '{name}' is already at {self.address.shown}.", hint=hint)
         return self._spelled(name)
 
     def _spelled(self, name: str) -> tuple[str | None, str]:

@@ -65,13 +65,10 @@ def require_collectable(frame: Any, expected: int, url: str) -> None:
         return
     size = frame.count() * WIDTH * len(frame.columns)
     if size > MOST_COLLECTED:
-        raise MemoryBudgetError(
-            f"the answer of Spark ({url}) takes about {shown(size)}, and its driver would have to hold all of it "
-            f"(at most {shown(MOST_COLLECTED)}).",
-            hint="Set SHOAL_SPARK_STAGING to a folder that driver and executors both see: the executors then write it there.",
-            estimate=size,
-            budget=MOST_COLLECTED,
-        )
+        what = f"the answer of Spark ({url}) takes about {shown(size)}, and its driver would have to hold all of it "
+        what += f"(at most {shown(MOST_COLLECTED)})."
+        hint = "Set SHOAL_SPARK_STAGING to a folder that driver and executors both see: the executors then write it there."
+        raise MemoryBudgetError(what, hint=hint, estimate=size, budget=MOST_COLLECTED)
 
 
 def read_parts(folder: Path, batch_rows: int) -> Iterator[Any]:

@@ -108,11 +108,8 @@ class Spark(Engine):
                 except spark_errors() as error:
                     if condition_of(error) != "TABLE_OR_VIEW_NOT_FOUND":
                         raise
-        raise EngineError(
-            f"Spark knows no table or view '{table}'.",
-            hint="Name one of the catalog (schema.table), or a path with its ending (people.parquet).",
-            table=table,
-        )
+        hint = "Name one of the catalog (schema.table), or a path with its ending (people.parquet)."
+        raise EngineError(f"Spark knows no table or view '{table}'.", hint=hint, table=table)
 
     def marks(self, relation: Relation) -> Marks:
         """Of a path whose files hold all their rows; tables of a catalog may be of any kind, and have none."""

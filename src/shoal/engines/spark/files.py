@@ -55,9 +55,8 @@ def read(spark: Any, path: str, format: str, options: dict[str, Any]) -> Any:
         return frame
     except spark_errors() as error:
         if condition_of(error) in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
-            raise UnreadableError(
-                f"Spark finds no {format} data at '{path}'.", hint="Check the path as the executors see it."
-            ) from None
+            hint = "Check the path as the executors see it."
+            raise UnreadableError(f"Spark finds no {format} data at '{path}'.", hint=hint) from None
         raise
 
 
@@ -71,10 +70,8 @@ def _refuse_lake(spark: Any, path: str) -> None:
             if condition_of(error) != "PATH_NOT_FOUND":
                 raise
             continue
-        raise UsageError(
-            f"'{path}' is a table of {kind}; some of the rows in its files may be removed ones.",
-            hint=f"Name it as a table of Spark's catalog, or read it without Spark: {kind.lower()}::{path}",
-        )
+        hint = f"Name it as a table of Spark's catalog, or read it without Spark: {kind.lower()}::{path}"
+        raise UsageError(f"'{path}' is a table of {kind}; some of the rows in its files may be removed ones.", hint=hint)
 
 
 def marks_of(spark: Any, path: str) -> Marks:

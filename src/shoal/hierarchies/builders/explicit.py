@@ -160,17 +160,14 @@ class FromTree(Listed):
 def several_roots(column: str, roots: int) -> None:
     """Refuse a tree with more than one root where distances in it are measured."""
     if roots > 1:
-        raise HierarchyError(
-            f"the hierarchy of '{column}' has {roots} groups in its last level, so that distances in it have no common root.",
-            hint="Add a last level with one group ('*') to every line. Delete the first line if it is a header.",
-        )
+        what = f"the hierarchy of '{column}' has {roots} groups in its last level, so that distances in it have no common root."
+        hint = "Add a last level with one group ('*') to every line. Delete the first line if it is a header."
+        raise HierarchyError(what, hint=hint)
 
 
 def header_line(name: str) -> HierarchyError:
-    return HierarchyError(
-        f"the first line of '{name}' looks like a header: its groups stand on no other line.",
-        hint="Delete it: a hierarchy file has no header. If it is a value, move it below the first line.",
-    )
+    hint = "Delete it: a hierarchy file has no header. If it is a value, move it below the first line."
+    return HierarchyError(f"the first line of '{name}' looks like a header: its groups stand on no other line.", hint=hint)
 
 
 HEADINGS = ("value", "values", "leaf", "level 0", "level0", "level_0", "level-0", "original")

@@ -75,11 +75,9 @@ def need_order(counts: ClassCounts, column: str) -> None:
     """Refuse the ordered distance of three or more texts whose order nobody knows (a missing one counts)."""
     values = profile(counts, column)
     if values.sensitive.categories is not None and not is_ordered(values.sensitive) and values.n_values > 2:
-        raise UsageError(
-            f"the ordered distance of '{column}' needs the order of its values: they are texts, and no order is known.",
-            hint=f"Say it from low to high (--order {column}=a,b,c; order: in a policy), or use distance equal.",
-            column=column,
-        )
+        what = f"the ordered distance of '{column}' needs the order of its values: they are texts, and no order is known."
+        hint = f"Say it from low to high (--order {column}=a,b,c; order: in a policy), or use distance equal."
+        raise UsageError(what, hint=hint, column=column)
 
 
 def _equal(profile: SensitiveProfile) -> FloatArray:
@@ -129,10 +127,8 @@ def leaf_groups(profile: SensitiveProfile, hierarchy: Hierarchy) -> list[CodeArr
     gaps = [r for r, (c, at) in enumerate(zip(codes, place, strict=True)) if c >= 0 and at < 0]
     if gaps:
         records = int(profile.marginal[gaps].sum())
-        raise HierarchyGapError(
-            f"the hierarchy of '{sensitive.column}' does not cover {len(gaps)} of its values ({records} records).",
-            hint="Extend the hierarchy, or use another distance.",
-        )
+        what = f"the hierarchy of '{sensitive.column}' does not cover {len(gaps)} of its values ({records} records)."
+        raise HierarchyGapError(what, hint="Extend the hierarchy, or use another distance.")
     leaf = np.asarray(place, dtype=np.int64)
     rooted = len(hierarchy.levels) > 1 and len(hierarchy.levels[-1].labels) == 1
     levels = hierarchy.levels[:-1] if rooted else hierarchy.levels

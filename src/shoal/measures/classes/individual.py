@@ -288,10 +288,8 @@ def benedetti_franconi(sample: npt.ArrayLike, population: npt.ArrayLike) -> Floa
         n = int(short.sum())
         scaled = abs(float(big.sum()) / float(f.sum()) - 1) < 0.01
         scaled_hint = " These weights have mean 1: multiply each by the people per record, population ÷ sample." if scaled else ""
-        raise DataError(
-            f"the sampling weights of {n} {'class adds' if n == 1 else 'classes add'} up to fewer people than the sample has.",
-            hint=f"A weight says how many people a record stands for: at least 1.{scaled_hint}",
-        )
+        what = f"the sampling weights of {n} {'class adds' if n == 1 else 'classes add'} up to fewer people than the sample has."
+        raise DataError(what, hint=f"A weight says how many people a record stands for: at least 1.{scaled_hint}")
     p = np.minimum(f / big, 1.0)
     return _exact(f, p)
 

@@ -111,10 +111,8 @@ def dropped(counts: ClassCounts, keep: npt.NDArray[np.bool_], who: Memberships |
     if bool(keep.all()):
         return counts
     if not bool(keep.any()):
-        raise EmptyTableError(
-            "every row has a missing quasi-identifier, so nothing is left under the rule 'drop'.",
-            hint="Use the rule 'own', or leave out the column that is never filled.",
-        )
+        hint = "Use the rule 'own', or leave out the column that is never filled."
+        raise EmptyTableError("every row has a missing quasi-identifier, so nothing is left under the rule 'drop'.", hint=hint)
     place = np.cumsum(keep) - 1
     left = counts.sizes[keep]
     n_people = int(left.sum()) if counts.unit is not None and counts.adds_up else None

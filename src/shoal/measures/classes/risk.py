@@ -107,10 +107,8 @@ def checked_population(release: npt.ArrayLike, population: npt.ArrayLike | None)
         raise DataError(f"{int((f < 0).sum())} class sizes are negative.", hint="Pass counts of people or records.")
     short = f > big
     if bool(short.any()):
-        raise DataError(
-            f"in {int(short.sum())} classes ({int(f[short].sum())} records) the release has more members than the population.",
-            hint="The population must contain everybody in the table, counted over the same columns.",
-        )
+        what = f"in {int(short.sum())} classes ({int(f[short].sum())} records) the release has more members than the population."
+        raise DataError(what, hint="The population must contain everybody in the table, counted over the same columns.")
     return f, big
 
 
@@ -206,9 +204,8 @@ def matched_sizes(release: ClassCounts, population: ClassCounts) -> tuple[IntArr
         if name not in population.columns:
             raise missing_column(name, population.columns, table="population", what="quasi-identifier")
     if release.unit is not None and population.unit is None:
-        raise UsageError(
-            "the table counts people, the population table counts rows.", hint="Name the population's person column too."
-        )
+        hint = "Name the population's person column too."
+        raise UsageError("the table counts people, the population table counts rows.", hint=hint)
     codes = []
     for j, name in enumerate(release.columns):
         i = population.column(name)

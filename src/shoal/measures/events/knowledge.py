@@ -84,12 +84,10 @@ def people_asked(asked: Iterable[Requirement]) -> int:
 def of_events(asked: Requirement) -> Asked:
     """The requirement itself, if it can be asked of an event table."""
     if not isinstance(asked, Asked) or (isinstance(asked, TCloseness) and asked.distance != "equal"):
-        raise UsageError(
-            f"'{asked.name}' says nothing of an event table.",
-            hint="Ask for known[2]>=5, absent[2]>=5, length[2]>=5, near[2, 1h]>=5, unicity[4]<=0.05, home[2]<=0.5, work[2]<=0.5, "
-            "next[2]<=0.5; with one of the first four also alpha[column]<=0.5, distinct[column]>=2 or t[column, equal]<=0.2 "
-            "(docs/events.md).",
-        )
+        hint = "Ask for known[2]>=5, absent[2]>=5, length[2]>=5, near[2, 1h]>=5, unicity[4]<=0.05, home[2]<=0.5, work[2]<=0.5, "
+        hint += "next[2]<=0.5; with one of the first four also alpha[column]<=0.5, distinct[column]>=2 or t[column, equal]<=0.2 "
+        hint += "(docs/events.md)."
+        raise UsageError(f"'{asked.name}' says nothing of an event table.", hint=hint)
     return asked
 
 
@@ -165,10 +163,8 @@ class Linked:
         some[t.point] = np.arange(t.n_pairs)
         moment = np.zeros(t.n_points) if shown.moment is None else shown.moment[some].astype(np.float64)
         if shown.dated is not None and asked.time and shown.dated is not asked.in_time:
-            raise UsageError(
-                f"'{asked}' does not fit the times, which are {'dates' if shown.dated else 'numbers'}.",
-                hint="Write a length such as 1h for dates, a number for numbers.",
-            )
+            hint = "Write a length such as 1h for dates, a number for numbers."
+            raise UsageError(f"'{asked}' does not fit the times, which are {'dates' if shown.dated else 'numbers'}.", hint=hint)
         reach = 0.0 if shown.dated is None else asked.reach
         codes = np.zeros(t.n_points, np.int64)
         spots: list[FloatArray] = []
@@ -193,9 +189,8 @@ class Linked:
                 lists[p] = np.unique(np.concatenate([t.visitor[t.first[q] : t.first[q + 1]] for q in near.tolist()]))
                 total += len(lists[p])
                 if total > MOST_NEAR:
-                    raise UsageError(
-                        f"more than {MOST_NEAR:,} records are near each other.", hint="Ask for a shorter time, or coarser points."
-                    )
+                    hint = "Ask for a shorter time, or coarser points."
+                    raise UsageError(f"more than {MOST_NEAR:,} records are near each other.", hint=hint)
         first = np.concatenate(([0], np.cumsum([len(x) for x in lists]))).astype(np.int64)
         return replace(self, first=first, visitor=np.concatenate(lists))
 
@@ -215,9 +210,8 @@ class Linked:
         """With the places that each trace shows as the one asked about; a blank one is not known."""
         t = self.traces
         if len(shown.places) > 1 and not all(p.dtype.kind == "f" for p in shown.places):
-            raise UsageError(
-                f"'{asked}' requires records with one place.", hint="Leave it out for records with an origin and a destination."
-            )
+            hint = "Leave it out for records with an origin and a destination."
+            raise UsageError(f"'{asked}' requires records with one place.", hint=hint)
         trace, spot = np.repeat(np.arange(t.n_people), t.lengths), np.full(t.n_pairs, -1 if not shown.places else 0)
         for place in shown.places:
             texts = place if place.dtype.kind in "iuf" else place.astype(str)

@@ -126,10 +126,8 @@ def place_codes(
         return _dense(np.array([t[:length] for t in canonical_text(values).to_pylist()], dtype=object).astype(str))
     if how == "level":
         return _hierarchy_level(name, values, _whole(number, name), hierarchies or {})
-    raise UsageError(
-        f"'{level}' is not a level for column '{name}', which holds values of kind {kind}.",
-        hint="Levels: exact, none, grid:0.1 (numbers), prefix:3 (codes), level:1 (with a hierarchy).",
-    )
+    hint = "Levels: exact, none, grid:0.1 (numbers), prefix:3 (codes), level:1 (with a hierarchy)."
+    raise UsageError(f"'{level}' is not a level for column '{name}', which holds values of kind {kind}.", hint=hint)
 
 
 def _hierarchy_level(name: str, values: pa.Array, level: int, hierarchies: Mapping[str, Hierarchy]) -> CodeArray:
@@ -142,9 +140,8 @@ def _hierarchy_level(name: str, values: pa.Array, level: int, hierarchies: Mappi
     texts = canonical_text(values).to_pylist()
     lacking = sum(t not in position for t in texts)
     if lacking:
-        raise DataError(
-            f"the hierarchy of '{name}' lacks {lacking:,} of its {len(texts):,} values.", hint="Add them to the file."
-        )
+        hint = "Add them to the file."
+        raise DataError(f"the hierarchy of '{name}' lacks {lacking:,} of its {len(texts):,} values.", hint=hint)
     return np.asarray(tree.levels[level].groups[[position[t] for t in texts]], dtype=np.int32)
 
 
@@ -389,12 +386,10 @@ def moments_of(name: str, texts: pa.Array, rows: IntArray) -> pa.Array:
     read = [_moment(t) for t in texts.to_pylist()]
     wrong = np.array([r is None for r in read], dtype=np.bool_)
     if wrong.any():
-        raise DataError(
-            f"column '{name}' holds text, and {int(wrong.sum()):,} of its {len(read):,} distinct values "
-            f"({int(rows[wrong].sum()):,} records) are not times.",
-            hint=f"Say how they are written (--read dates={name}:%d/%m/%Y) or which texts mean missing (--read null=…).",
-            column=name,
-        )
+        what = f"column '{name}' holds text, and {int(wrong.sum()):,} of its {len(read):,} distinct values "
+        what += f"({int(rows[wrong].sum()):,} records) are not times."
+        hint = f"Say how they are written (--read dates={name}:%d/%m/%Y) or which texts mean missing (--read null=…)."
+        raise DataError(what, hint=hint, column=name)
     return pa.array(read, pa.timestamp("us"))
 
 

@@ -127,10 +127,8 @@ def unicity(
     longest = int(traces.lengths.max())
     beyond = [s for s in records if s > longest]
     if beyond:
-        raise UsageError(
-            f"{beyond[0]} known records are asked for, but nobody has more than {longest:,} distinct ones.",
-            hint=f"Ask for at most {longest}, or for finer times or places.",
-        )
+        what = f"{beyond[0]} known records are asked for, but nobody has more than {longest:,} distinct ones."
+        raise UsageError(what, hint=f"Ask for at most {longest}, or for finer times or places.")
     curve = tuple(known(traces, s, rng, steps=steps, draws=draws) for s in sorted(set(records)))
     everyone = np.arange(traces.n_people)
     whole = _estimate(whole_sets(traces, everyone, rng, steps=steps, draws=draws), "all records of each person")

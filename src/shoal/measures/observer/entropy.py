@@ -35,9 +35,8 @@ def distribution(p: npt.ArrayLike) -> FloatArray:
     if vector.ndim != 1 or len(vector) == 0:
         raise DataError("a distribution needs at least one candidate.", hint="Pass one probability per candidate.")
     if not bool(np.isfinite(vector).all()) or float(vector.min()) < 0.0 or abs(float(vector.sum()) - 1.0) > TOLERANCE:
-        raise DataError(
-            "the probabilities are not a distribution.", hint="They must be at least 0 and add up to 1 (divide by their sum)."
-        )
+        hint = "They must be at least 0 and add up to 1 (divide by their sum)."
+        raise DataError("the probabilities are not a distribution.", hint=hint)
     return vector
 
 

@@ -147,9 +147,8 @@ def crowds(members: int, *, corrupt: int, forward: float, paths: int = 1) -> Mod
     """
     honest = members - corrupt
     if corrupt < 1 or honest < 2 or paths < 1:
-        raise UsageError(
-            "a crowd has at least one collaborator, two honest members and one path.", hint="--members 20 --corrupt 2."
-        )
+        hint = "--members 20 --corrupt 2."
+        raise UsageError("a crowd has at least one collaborator, two honest members and one path.", hint=hint)
     if not 0.5 <= forward < 1:
         raise UsageError(f"the chance to forward is at least 0.5 and below 1; found {forward}.", hint="For example 0.75.")
     if math.comb(honest + paths, paths) > MOST_OBSERVATIONS:

@@ -46,9 +46,8 @@ class PosteriorTable:
             raise UsageError("the likelihood needs one column per subject.", hint="Rows are observations, columns subjects.")
         whole = np.abs(table.sum(axis=0) - 1.0) <= TOLERANCE
         if not bool(np.isfinite(table).all()) or float(table.min()) < 0 or not bool(whole[start > 0].all()):
-            raise DataError(
-                "the likelihood of a subject does not add up to 1.", hint="Each column is a distribution over the observations."
-            )
+            hint = "Each column is a distribution over the observations."
+            raise DataError("the likelihood of a subject does not add up to 1.", hint=hint)
         joint = table * start
         weight = joint.sum(axis=1)
         seen = weight > 0

@@ -129,9 +129,8 @@ def _verdict(measured: Measured, text: str, reading: Reading) -> Verdict:
 def number_for(measured: Measured, asked: Requirement) -> float | None:
     """The number of a table that a requirement limits; None if there is none."""
     if asked.scope == "trace":
-        raise UsageError(
-            f"'{asked.kind}' applies to an event table.", hint="Name its time or place: --unit id --time t --place p."
-        )
+        hint = "Name its time or place: --unit id --time t --place p."
+        raise UsageError(f"'{asked.kind}' applies to an event table.", hint=hint)
     if asked.sensitive is not None and asked.sensitive not in measured.counts.sensitive:
         raise _no_column(measured, asked.kind)
     compute = _WITH_OPTIONS.get(type(asked))

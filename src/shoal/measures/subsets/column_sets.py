@@ -297,16 +297,13 @@ def all_subsets(counts: ClassCounts, *, up_to: int = 3, recount: Recount | None 
         raise UsageError(f"subsets have at least one column; found {up_to}.", hint="Use for example up_to=3.")
     number = sum(math.comb(len(names), r) for r in range(1, min(up_to, len(names)) + 1))
     if number > LARGEST_NUMBER:
-        raise UsageError(
-            f"{len(names)} columns have {number:,} subsets of at most {up_to} columns.",
-            hint="Ask for smaller subsets or fewer columns.",
-        )
+        hint = "Ask for smaller subsets or fewer columns."
+        raise UsageError(f"{len(names)} columns have {number:,} subsets of at most {up_to} columns.", hint=hint)
     sets = [s for r in range(1, min(up_to, len(names)) + 1) for s in combinations(names, r)]
     if not adds_up(counts):
         if recount is None:
-            raise UsageError(
-                "people are in several classes, so subsets cannot be added up.", hint="Measure the table, not its counts."
-            )
+            hint = "Measure the table, not its counts."
+            raise UsageError("people are in several classes, so subsets cannot be added up.", hint=hint)
         return list(_by_sets(counts, sets, recount))
     return _from_base(counts, sets)
 

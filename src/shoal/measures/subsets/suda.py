@@ -126,9 +126,8 @@ def _check(counts: ClassCounts, up_to: int | None, sampling_fraction: float) -> 
     if width == 0:
         raise UsageError("SUDA needs the codes of the quasi-identifiers.", hint="Count a table, not only class sizes.")
     if not adds_up(counts):
-        raise UsageError(
-            "people are in several classes, so minimal uniques are not defined by class.", hint="Measure records: leave out unit."
-        )
+        hint = "Measure records: leave out unit."
+        raise UsageError("people are in several classes, so minimal uniques are not defined by class.", hint=hint)
     if up_to is not None and up_to < 1:
         raise UsageError(f"a minimal unique has at least one column; found {up_to}.", hint="Use for example up_to=3.")
     if not 0.0 < sampling_fraction <= 1.0:

@@ -245,9 +245,8 @@ def compare(analysis: str, before: Columns, after: Columns) -> AnalysisChange:
     if kind == "regression" and "~" in what:
         target, _, terms = what.partition("~")
         return compare_regression(target.strip(), [t.strip() for t in terms.split("+")], before, after)
-    raise UsageError(
-        "the analysis is not understood.", hint="Write mean:column, table:column,column or regression:target~column+column."
-    )
+    hint = "Write mean:column, table:column,column or regression:target~column+column."
+    raise UsageError("the analysis is not understood.", hint=hint)
 
 
 def compare_mean(column: str, before: Columns, after: Columns) -> AnalysisChange:
@@ -304,10 +303,8 @@ def _least_squares(target: str, terms: Sequence[str], table: Columns) -> tuple[F
     y, design = y[whole], design[whole]
     n, width = design.shape
     if n <= width or int(np.linalg.matrix_rank(design)) < width:
-        raise DataError(
-            f"the regression of '{target}' has {n} whole records and {width} coefficients that it cannot tell apart.",
-            hint="Use fewer terms, or more records.",
-        )
+        what = f"the regression of '{target}' has {n} whole records and {width} coefficients that it cannot tell apart."
+        raise DataError(what, hint="Use fewer terms, or more records.")
     coefficients, *_ = np.linalg.lstsq(design, y, rcond=None)
     rest = y - design @ coefficients
     variance = float(rest @ rest) / (n - width)

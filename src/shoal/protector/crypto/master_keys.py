@@ -93,10 +93,8 @@ class LocalKey:
 
 def wrong_key(key_id: str) -> TamperError:
     """The error for a master key that does not open a vault."""
-    return TamperError(
-        "the master key does not open this vault, or the vault's key record was altered.",
-        hint=f"The key given has id {key_id}; `shoal vault status` shows the id the vault expects.",
-    )
+    hint = f"The key given has id {key_id}; `shoal vault status` shows the id the vault expects."
+    return TamperError("the master key does not open this vault, or the vault's key record was altered.", hint=hint)
 
 
 def generate() -> str:

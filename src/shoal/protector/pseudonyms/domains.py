@@ -107,10 +107,9 @@ class Domain:
         if self.check:
             check_choice("check digit", self.check, tuple(CHECKS))
         if not _NAME.fullmatch(self.name):
-            raise UsageError(
-                "the name of a domain has 1 to 63 letters, digits, blanks, dots, dashes or underscores and starts with a "
-                "letter or digit."
-            )
+            what = "the name of a domain has 1 to 63 letters, digits, blanks, dots, dashes or underscores and starts with a "
+            what += "letter or digit."
+            raise UsageError(what)
         if not _PREFIX.fullmatch(self.prefix):
             raise UsageError("a prefix has up to 8 letters, digits, '-' or '_' and starts with a letter.")
         self._check_combination()
@@ -229,10 +228,9 @@ def by_trajectory(*, exponent: float, places: int, people: int, limit: float, k:
     rows = life // records_per_row
     if rows < 1:
         unit = "record" if records_per_row == 1 else f"row of {records_per_row} places"
-        raise InfeasibleError(
-            f"even one {unit} under a pseudonym leaves more than {limit:.3g} of the people in cells of fewer than {k}.",
-            hint="Coarsen the places, tolerate more, or use scope 'transaction' and publish fewer details.",
-        )
+        what = f"even one {unit} under a pseudonym leaves more than {limit:.3g} of the people in cells of fewer than {k}."
+        hint = "Coarsen the places, tolerate more, or use scope 'transaction' and publish fewer details."
+        raise InfeasibleError(what, hint=hint)
     reason = f"Zipf c={exponent:g}, d={places}, n={people}, k={k}, share <= {limit:g}"
     if records_per_row > 1:
         reason += f", {records_per_row} places per row"

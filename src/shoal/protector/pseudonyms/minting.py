@@ -124,10 +124,9 @@ class OpenDomain(Opaque):
     ) -> list[bytes | None]:
         kind = self.domain.kind
         if kind not in REVERSIBLE:
-            raise AccessError(
-                f"pseudonyms of domain '{self.domain.name}' are one-way: nobody can reveal or translate them.",
-                hint="Where a way back is needed, make a domain of kind 'random' or 'reversible' before pseudonymising.",
-            )
+            what = f"pseudonyms of domain '{self.domain.name}' are one-way: nobody can reveal or translate them."
+            hint = "Where a way back is needed, make a domain of kind 'random' or 'reversible' before pseudonymising."
+            raise AccessError(what, hint=hint)
         if kind == "format-preserving":
             chosen = ciphers.require_version(version, self.living)
             frame = self.frame(context or Context(), time)

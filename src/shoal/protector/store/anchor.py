@@ -134,10 +134,9 @@ def default_path(vault_id: str, key_location: str) -> Path:
 
 def rolled_back(generation: int, expected: int) -> TamperError:
     """The error for a database that is older than what was seen before."""
-    return TamperError(
-        f"the vault's database is older than it was: generation {generation}, but {expected} was seen before.",
-        hint="An old copy was put back. Restore the newest one, or let an owner accept it with `shoal vault anchor --accept`.",
-    )
+    what = f"the vault's database is older than it was: generation {generation}, but {expected} was seen before."
+    hint = "An old copy was put back. Restore the newest one, or let an owner accept it with `shoal vault anchor --accept`."
+    return TamperError(what, hint=hint)
 
 
 AHEAD = 366 * 86400.0
@@ -155,9 +154,8 @@ def advanced(seen: float, clock: float) -> float:
     """
     if seen and not seen - BEHIND <= clock <= seen + AHEAD:
         direction, days = ("ahead of", clock - seen) if clock > seen else ("behind", seen - clock)
-        raise TamperError(
-            f"the clock of this machine is {days / 86400:,.1f} days {direction} the newest time this vault has seen: "
-            "nothing is done at a time that cannot be trusted.",
-            hint="Set the clock right. If it is right, two people correct the vault's time with `shoal vault time --correct`.",
-        )
+        what = f"the clock of this machine is {days / 86400:,.1f} days {direction} the newest time this vault has seen: "
+        what += "nothing is done at a time that cannot be trusted."
+        hint = "Set the clock right. If it is right, two people correct the vault's time with `shoal vault time --correct`."
+        raise TamperError(what, hint=hint)
     return max(seen, clock)

@@ -170,11 +170,9 @@ class Store:
         objects = {blob(tag): (self.unmasked(blob(tag), kind), blob(sealed)) for tag, kind, sealed in rows}
         sums = (len(rows), object_sum(self, (sealed for _, sealed in objects.values())))
         if sums != wanted:
-            raise TamperError(
-                "stored objects (domains, keys, actors, tokens, requests, limits) are missing, added or older: "
-                f"{sums[0]} found, {wanted[0]} written.",
-                hint="Stop using this database; restore it from a trusted copy.",
-            )
+            what = "stored objects (domains, keys, actors, tokens, requests, limits) are missing, added or older: "
+            what += f"{sums[0]} found, {wanted[0]} written."
+            raise TamperError(what, hint="Stop using this database; restore it from a trusted copy.")
         self._guarded = (sums, objects)
         return dict(objects)
 

@@ -121,10 +121,9 @@ def refuse(population: Population, people: int, published: Sequence[Known]) -> N
 
 def _refuse_rest(whole: Population, size: int, parts: Sequence[int]) -> None:
     if len(parts) > 1 and 0 < size - sum(parts) < MIN_POPULATION:
-        raise RequirementError(
-            f"'{whole}' without its {len(parts)} published parts would leave fewer than {MIN_POPULATION:,} people.",
-            hint="Leave out one of the parts, or join the smallest part with another: the rest could be computed.",
-        )
+        what = f"'{whole}' without its {len(parts)} published parts would leave fewer than {MIN_POPULATION:,} people."
+        hint = "Leave out one of the parts, or join the smallest part with another: the rest could be computed."
+        raise RequirementError(what, hint=hint)
 
 
 def _within(inner: Population, outer: Population) -> bool:

@@ -119,10 +119,8 @@ def noisy_ladder(joint: JointCounts, epsilon: float, *, below: Below = secrets.r
 
 
 def _too_few() -> DataError:
-    return DataError(
-        f"the population has, or as far as the noise lets anybody see may have, fewer than {FEWEST_WITH_NOISE:,} people.",
-        hint="Publish for a larger population, or without noise.",
-    )
+    what = f"the population has, or as far as the noise lets anybody see may have, fewer than {FEWEST_WITH_NOISE:,} people."
+    return DataError(what, hint="Publish for a larger population, or without noise.")
 
 
 def check_epsilon(epsilon: float) -> Fraction:

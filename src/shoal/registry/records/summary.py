@@ -123,10 +123,8 @@ def summarize(counts: npt.ArrayLike | Sizes, cells: int | None = None, *, previo
 
 def too_few() -> DataError:
     """Why a small population is not published."""
-    return DataError(
-        f"the population has fewer than {MIN_POPULATION:,} people, so its summary could tell of one of them.",
-        hint="Publish for a larger population: the parent area, or several years together.",
-    )
+    what = f"the population has fewer than {MIN_POPULATION:,} people, so its summary could tell of one of them."
+    return DataError(what, hint="Publish for a larger population: the parent area, or several years together.")
 
 
 @dataclass(frozen=True)

@@ -59,11 +59,8 @@ def cost(question: Question) -> float:
 
 def too_long() -> AccessError:
     """Why a question was stopped."""
-    return AccessError(
-        "this question takes too long to be answered here.",
-        hint="Name fewer attributes, or mirror the registry and ask the copy: shoal registry mirror.",
-        status=503,
-    )
+    hint = "Name fewer attributes, or mirror the registry and ask the copy: shoal registry mirror."
+    return AccessError("this question takes too long to be answered here.", hint=hint, status=503)
 
 
 class Workers:

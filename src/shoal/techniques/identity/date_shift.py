@@ -105,11 +105,8 @@ class DateShift(StreamStep):
             raise self._beyond(beyond)
 
     def _beyond(self, dates: int, years: str = "the years 1 to 9999") -> DataError:
-        return DataError(
-            f"{dates} dates of column '{self.column}' would leave {years}.",
-            hint="Make them missing: such dates mostly stand for an unknown one.",
-            column=self.column,
-        )
+        hint = "Make them missing: such dates mostly stand for an unknown one."
+        return DataError(f"{dates} dates of column '{self.column}' would leave {years}.", hint=hint, column=self.column)
 
 
 def _parse(column: str, texts: Any) -> Any:

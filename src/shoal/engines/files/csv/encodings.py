@@ -109,11 +109,9 @@ def _by_likelihood(raw: bytes) -> str:
     rivals = [page for page in ranked[1:] if costs[page][1] != costs[best][1] and costs[page][0] - costs[best][0] < close]
     if rivals:
         readings = tuple(dict.fromkeys(_plain_name(page, raw) for page in (best, *rivals)))[:3]
-        raise UnknownEncodingError(
-            f"the encoding of the text is not certain: {' or '.join(readings)}.",
-            hint=f"Pass the right one: {' or '.join(f'--read encoding={name}' for name in readings)}.",
-            readings=readings,
-        )
+        what = f"the encoding of the text is not certain: {' or '.join(readings)}."
+        hint = f"Pass the right one: {' or '.join(f'--read encoding={name}' for name in readings)}."
+        raise UnknownEncodingError(what, hint=hint, readings=readings)
     return _plain_name(best, raw)
 
 

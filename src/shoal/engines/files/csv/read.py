@@ -122,13 +122,8 @@ def _kept(
 
 def uneven(line: int, seen: int, expected: int, table: str) -> UnreadableError:
     """A line with another number of fields than the names."""
-    return UnreadableError(
-        f"line {line} of '{table}' has {seen} fields; {expected} were expected.",
-        hint=UNEVEN,
-        line=line,
-        expected=expected,
-        found=seen,
-    )
+    what = f"line {line} of '{table}' has {seen} fields; {expected} were expected."
+    return UnreadableError(what, hint=UNEVEN, line=line, expected=expected, found=seen)
 
 
 def _ending(text: str) -> str:
@@ -153,10 +148,8 @@ def transcoded(
                 copy.writelines(cleaned(source, dialect, width, path.name, aside))
     except OSError as error:
         if disk_full(error):
-            raise OutputError(
-                f"not enough disk space for a copy of '{path.name}' in the temporary folder.",
-                hint="Free space, or save it as UTF-8.",
-            ) from None
+            hint = "Free space, or save it as UTF-8."
+            raise OutputError(f"not enough disk space for a copy of '{path.name}' in the temporary folder.", hint=hint) from None
         raise UnreadableError(f"'{path}' may not be read.", hint="Check the file and its rights.") from None
     except UnicodeError:
         raise UnreadableError(f"'{path}' is not valid in encoding '{encoding}'.", hint="Pass the right encoding=.") from None
@@ -377,9 +370,8 @@ def _guessed_encoding(raw: bytes, path: Path, options: Mapping[str, Any]) -> str
             dialect, names = sniff(raw, encoding, path, options)
             odd = [n for n in names if not n.isascii()] if dialect.header and any(dialect.layout.numeric) else []
             readings.append(f"{encoding} ({', '.join(odd[:3])})" if odd else encoding)
-        raise UnreadableError(
-            f"the encoding of '{path.name}' is not certain. Likely: {'; '.join(readings)}.", hint=error.hint
-        ) from None
+        what = f"the encoding of '{path.name}' is not certain. Likely: {'; '.join(readings)}."
+        raise UnreadableError(what, hint=error.hint) from None
 
 
 def _windows_signs(path: Path) -> bool:
@@ -457,9 +449,6 @@ def _late(engine: DuckDB, reading: str, field: Field, source: str) -> ShoalError
     )
     record, n = late["r"][0].as_py(), late["n"][0].as_py()
     kind = {v: k for k, v in _SQL_TYPES.items()}.get(field.sql_type, "decimal")
-    return UnreadableError(
-        f"column '{field.name}' of '{source}' is read as {kind}, but {n} record(s) do not fit; the first is record {record}.",
-        hint=f"Open it with types={{'{field.name}': 'text'}}, or repair the records.",
-        column=field.name,
-        record=record,
-    )
+    what = f"column '{field.name}' of '{source}' is read as {kind}, but {n} record(s) do not fit; the first is record {record}."
+    hint = f"Open it with types={{'{field.name}': 'text'}}, or repair the records."
+    return UnreadableError(what, hint=hint, column=field.name, record=record)

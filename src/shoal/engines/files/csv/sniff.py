@@ -178,10 +178,8 @@ def refuse_binary(raw: bytes, path: Path) -> None:
         odd, size = len(head) - len(head.translate(None, _CONTROLS)), len(head)
     few = 0 if wide or 0 in head else _FEW
     if kind is not None or odd > max(few, 0.02 * size):
-        raise UnreadableError(
-            f"'{path.name}' is not a text file" + (f": it begins like {kind}." if kind else "."),
-            hint="Give it the ending of its format, or pass --read format=… (parquet, excel, spss …).",
-        )
+        hint = "Give it the ending of its format, or pass --read format=… (parquet, excel, spss …)."
+        raise UnreadableError(f"'{path.name}' is not a text file" + (f": it begins like {kind}." if kind else "."), hint=hint)
 
 
 @contextmanager
@@ -328,19 +326,16 @@ def _refuse_other_kinds(text: str, path: Path, options: Mapping[str, Any]) -> No
         if re.match(sign, text.lstrip(), re.IGNORECASE):
             raise UnreadableError(f"'{path.name}' holds {kind}.", hint=hint)
     if "delimiter" not in options and "skip" not in options and _settings(text.splitlines()[:200]):
-        raise UnreadableError(
-            f"'{path.name}' holds settings (names and values), not a table.",
-            hint="Write one line for each record, or pass --read delimiter=SIGN if it is a table.",
-        )
+        what = f"'{path.name}' holds settings (names and values), not a table."
+        raise UnreadableError(what, hint="Write one line for each record, or pass --read delimiter=SIGN if it is a table.")
 
 
 def _refuse_undivided(rows: Sequence[Sequence[str]], path: Path) -> None:
     if len(rows[0]) == 1 and several_in_one([r[0] for r in rows]):
-        raise UnreadableError(
-            f"the lines of '{path.name}' look as if they had several fields, but no sign divides them evenly.",
-            hint="Pass the sign: --read delimiter=SIGN. Cut columns of fixed width in a spreadsheet program (Text to Columns). "
-            "If the file has one column, pass --read delimiter=,.",
-        )
+        what = f"the lines of '{path.name}' look as if they had several fields, but no sign divides them evenly."
+        hint = "Pass the sign: --read delimiter=SIGN. Cut columns of fixed width in a spreadsheet program (Text to Columns). "
+        hint += "If the file has one column, pass --read delimiter=,."
+        raise UnreadableError(what, hint=hint)
 
 
 def _doubts_above(over: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], *, header: bool, guessed: bool) -> set[str]:
@@ -464,10 +459,9 @@ def _without_comments(
         if like_records == len(marked) or width < 2:
             return "", numbered
         if like_records:
-            raise UnreadableError(
-                f"{len(marked)} lines of '{path.name}' begin with '#', and {like_records} of them are as long as a record.",
-                hint="Pass --read comment=# to set them aside, or --read comment=none if they are records or hold the names.",
-            )
+            what = f"{len(marked)} lines of '{path.name}' begin with '#', and {like_records} of them are as long as a record."
+            hint = "Pass --read comment=# to set them aside, or --read comment=none if they are records or hold the names."
+            raise UnreadableError(what, hint=hint)
     return sign, rest
 
 

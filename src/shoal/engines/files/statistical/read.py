@@ -89,10 +89,9 @@ def _need_encoding(head: Any, meta: Any, path: Path) -> None:
     except UnknownEncodingError as unsure:
         likely = unsure.readings
     if not raw.isascii() and likely[0] not in ("utf-8", "latin-1", "cp1252"):
-        raise UnreadableError(
-            f"'{path.name}' does not state its encoding, or a wrong one. Likely: {'; '.join(likely)}.",
-            hint=f"Pass the right one: {' or '.join(f'--read encoding={name}' for name in (*likely, 'cp1252'))}.",
-        )
+        what = f"'{path.name}' does not state its encoding, or a wrong one. Likely: {'; '.join(likely)}."
+        hint = f"Pass the right one: {' or '.join(f'--read encoding={name}' for name in (*likely, 'cp1252'))}."
+        raise UnreadableError(what, hint=hint)
 
 
 def _read(path: Path, options: Mapping[str, Any], limit: int) -> tuple[Any, Any]:
@@ -107,9 +106,8 @@ def _read(path: Path, options: Mapping[str, Any], limit: int) -> tuple[Any, Any]
     try:
         frame, meta = getattr(pyreadstat, name)(str(path), **more)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeDecodeError, OverflowError, OSError):
-        raise UnreadableError(
-            f"'{path}' cannot be read as {path.suffix}.", hint="Is the file whole? Try encoding='latin1'."
-        ) from None
+        hint = "Is the file whole? Try encoding='latin1'."
+        raise UnreadableError(f"'{path}' cannot be read as {path.suffix}.", hint=hint) from None
     return frame, meta
 
 
@@ -221,10 +219,9 @@ def need_names(names: Sequence[str], format: str) -> None:
         return
     wrong = [n for n in names if not _is_allowed([n], format)]
     if wrong:
-        raise OutputError(
-            f"{NAMES[format]} does not allow the name{'s' if len(wrong) > 1 else ''} of {listed([repr(n) for n in wrong])}.",
-            hint="Rename (letters, digits and _, a letter first, not too long, no word of the program), or write CSV or Parquet.",
-        )
+        what = f"{NAMES[format]} does not allow the name{'s' if len(wrong) > 1 else ''} of {listed([repr(n) for n in wrong])}."
+        hint = "Rename (letters, digits and _, a letter first, not too long, no word of the program), or write CSV or Parquet."
+        raise OutputError(what, hint=hint)
 
 
 def need_range(values: Any, column: str, format: str) -> None:
@@ -244,11 +241,9 @@ def need_whole_texts(values: Any, column: str, format: str) -> None:
     """Refuse texts with a zero byte: they would end there, and two of them become one."""
     cut = int(pc.sum(pc.match_substring(values.cast(pa.string()), "\x00")).as_py() or 0)
     if cut:
-        raise OutputError(
-            f"{cut} text{'s' if cut > 1 else ''} of '{column}' {'hold' if cut > 1 else 'holds'} a zero byte, where a text of "
-            f"{NAMES[format]} ends.",
-            hint="Take it out first, or write CSV or Parquet.",
-        )
+        what = f"{cut} text{'s' if cut > 1 else ''} of '{column}' {'hold' if cut > 1 else 'holds'} a zero byte, where a text of "
+        what += f"{NAMES[format]} ends."
+        raise OutputError(what, hint="Take it out first, or write CSV or Parquet.")
 
 
 def _is_allowed(names: Sequence[str], format: str) -> bool:

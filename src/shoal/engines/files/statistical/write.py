@@ -132,10 +132,8 @@ def _call(name: str, first: Any, *more: Any, **options: Any) -> Any:
         path = Path(more[0] if more else first)
         if name.startswith("read") or "Unable to write data" in str(error):
             raise _cut_off(path) from None
-        raise OutputError(
-            "the file could not be written in this format.",
-            hint="Column names may be too long or hold characters that it does not allow; write CSV or Parquet instead.",
-        ) from None
+        hint = "Column names may be too long or hold characters that it does not allow; write CSV or Parquet instead."
+        raise OutputError("the file could not be written in this format.", hint=hint) from None
 
 
 def _prepare(

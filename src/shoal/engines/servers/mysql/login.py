@@ -94,10 +94,8 @@ def mode_of(address: Address) -> Mode:
     if authority and mode == "REQUIRED" and stated is not None:
         return "VERIFY_CA"
     if authority and not mode.startswith("VERIFY"):
-        raise UsageError(
-            "a certificate authority is named (ssl_ca), but the other options do not verify by it.",
-            hint="Say ssl_mode=VERIFY_IDENTITY, or leave ssl_ca out.",
-        )
+        hint = "Say ssl_mode=VERIFY_IDENTITY, or leave ssl_ca out."
+        raise UsageError("a certificate authority is named (ssl_ca), but the other options do not verify by it.", hint=hint)
     return mode
 
 
@@ -136,9 +134,8 @@ def context_of(address: Address, mode: Mode) -> ssl.SSLContext:
         if "ssl_cert" in options:
             context.load_cert_chain(options["ssl_cert"], options.get("ssl_key"), options.get("ssl_key_password", ""))
     except (OSError, ValueError):
-        raise EngineError(
-            "a certificate or key file cannot be read.", hint="Check ssl_ca, ssl_cert, ssl_key and ssl_key_password."
-        ) from None
+        hint = "Check ssl_ca, ssl_cert, ssl_key and ssl_key_password."
+        raise EngineError("a certificate or key file cannot be read.", hint=hint) from None
     return context
 
 

@@ -86,10 +86,9 @@ def arrow_column(values: Sequence[bytes | None], field: Any) -> pa.Array:
             return _times(raw.cast(pa.string()))
         return raw if field.charsetnr == _BINARY_CHARSET else raw.cast(pa.string())
     except pa.ArrowInvalid:
-        raise DataError(
-            "a date or time column holds a value that is not a date (0000-00-00) or not a time of day.",
-            hint="Replace such values in the database, or open the table with types={column: 'text'}.",
-        ) from None
+        what = "a date or time column holds a value that is not a date (0000-00-00) or not a time of day."
+        hint = "Replace such values in the database, or open the table with types={column: 'text'}."
+        raise DataError(what, hint=hint) from None
 
 
 def _times(text: pa.Array) -> pa.Array:
@@ -162,11 +161,9 @@ def booleans_of(values: ArrowValues, column: Column) -> ArrowValues:
     numbers = values.cast(pa.int64())
     limits = pc.min_max(numbers).as_py()
     if limits["min"] is not None and (limits["min"] < 0 or limits["max"] > 1):
-        raise DataError(
-            f"column '{column.name}' is declared tinyint(1), a boolean, but holds other numbers than 0 and 1.",
-            hint="Open the table with booleans=False to read such columns as whole numbers.",
-            column=column.name,
-        )
+        what = f"column '{column.name}' is declared tinyint(1), a boolean, but holds other numbers than 0 and 1."
+        hint = "Open the table with booleans=False to read such columns as whole numbers."
+        raise DataError(what, hint=hint, column=column.name)
     return numbers.cast(pa.bool_())
 
 
@@ -205,10 +202,8 @@ class Session(Server):
             self._in_snapshot = False
             if self.holding is not None:
                 self.holding, self._depth = None, self._depth - 1
-            raise EngineError(
-                f"the connection to the server at {self.address.shown} broke off, and its snapshot of the table is gone.",
-                hint="Run it again from the start.",
-            )
+            what = f"the connection to the server at {self.address.shown} broke off, and its snapshot of the table is gone."
+            raise EngineError(what, hint="Run it again from the start.")
         if self._connection is None:
             try:
                 self._connection = connected(self.address)
@@ -409,10 +404,8 @@ def no_connection(address: Address, error: Exception) -> EngineError:
     if code in _WORDS:
         return translate(int(code), address)
     if code == 2026:
-        return EngineError(
-            f"the server at {shown} offers no encryption, so it cannot prove who it is.",
-            hint="On a network that you trust, say so: ssl_mode=DISABLED.",
-        )
+        hint = "On a network that you trust, say so: ssl_mode=DISABLED."
+        return EngineError(f"the server at {shown} offers no encryption, so it cannot prove who it is.", hint=hint)
     if isinstance(cause, ssl.SSLError):
         return _not_trusted(shown, cause)
     if isinstance(cause, TimeoutError) or "timed out" in str(error):

@@ -105,11 +105,8 @@ def check_finite(values: ArrowValues, column: Column) -> None:
     days = pc.min_max(values.view(unit)).as_py()
     limit = 3_000_000 if unit == pa.int32() else 3_000_000 * 86_400_000_000
     if days["min"] is not None and (days["min"] < -limit or days["max"] > limit):
-        raise DataError(
-            f"column '{column.name}' holds infinite dates, which cannot be published.",
-            hint=f"Replace them in the database, or open the table with types={{'{column.name}': 'text'}}.",
-            column=column.name,
-        )
+        hint = f"Replace them in the database, or open the table with types={{'{column.name}': 'text'}}."
+        raise DataError(f"column '{column.name}' holds infinite dates, which cannot be published.", hint=hint, column=column.name)
 
 
 _SESSION = (
@@ -411,10 +408,8 @@ def security(address: Address) -> dict[str, str]:
     authority = address.options.get("sslrootcert") or service.get("sslrootcert") or os.environ.get("PGSSLROOTCERT")
     if mode is not None:
         if authority and mode not in VERIFIED:
-            raise UsageError(
-                f"a certificate authority is named, but sslmode={mode} does not verify by it.",
-                hint="Say sslmode=verify-full, or leave the authority out.",
-            )
+            hint = "Say sslmode=verify-full, or leave the authority out."
+            raise UsageError(f"a certificate authority is named, but sslmode={mode} does not verify by it.", hint=hint)
         return {}
     if authority:
         return {"sslmode": "verify-full"}
