@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.attacks.tables import continuous
 from shoal.attacks.tables.exposed import _Near, _Shadows, _surplus, exposed_people
 from shoal.attacks.tables.rows import (
     Excess,
@@ -377,3 +378,12 @@ def test_copies_that_differ_in_two_columns_are_found():
     found = shoal.attack(pa.table(made), original=pa.table(original), control=pa.table(control))
     exposed = {r.name: r for r in found.results}["exposed people"]
     assert (exposed.verdict, exposed.worst) == ("broken", "by 'pay', 'rent', 'sex'")
+
+
+def test_one_record_is_described_once() -> None:
+    """Ten records that a single column tells apart: ten tries, not five hundred of the same ten."""
+    table = Rows((np.arange(10), np.zeros(10, dtype=np.int64)))
+    result = continuous.singling_out(table, table, table, tries=500, rng=np.random.default_rng(1))
+    assert "10 of 10 tries on the original" in result.sentence
+    few = continuous.singling_out(table, table, table, tries=4, rng=np.random.default_rng(1))
+    assert "4 of 4 tries on the original" in few.sentence

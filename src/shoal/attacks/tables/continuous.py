@@ -298,18 +298,22 @@ TRIED = 20
 
 
 def singling_out(table: Rows, original: Rows, control: Rows, *, tries: int, rng: np.random.Generator) -> AttackResult:
-    """Descriptions of random published records (a number as at least or at most), kept if they fit one record."""
+    """Descriptions of random published records (a number as at least or at most), kept if they fit one record; one of each
+    record, because several of one record would not be independent tries."""
     width = min(COLUMNS, table.width)
     middle = [float(np.nanmedian(c)) if table.is_number(j) and np.isfinite(c).any() else 0.0 for j, c in enumerate(table.columns)]
     seen = hits = others = 0
+    left = np.ones(table.n, dtype=np.bool_)
     for _ in range(TRIED * tries):
-        if seen >= tries:
+        if seen >= min(tries, table.n):
             break
         row = int(rng.integers(table.n))
+        if not left[row]:
+            continue
         use = rng.choice(table.width, size=width, replace=False).tolist()
         if int(_fits(table, table, row, use, middle).sum()) != 1:
             continue
-        seen += 1
+        seen, left[row] = seen + 1, False
         hits += int(_fits(original, table, row, use, middle).sum()) == 1
         others += int(_fits(control, table, row, use, middle).sum()) == 1
     if not seen:
