@@ -219,7 +219,7 @@ def test_interrupt_leaves_nothing(tmp_path, monkeypatch):
     from shoal.release.make import carry_out as room
 
     table = pa.table({"a": [1, 2] * 20, "s": ["x", "y"] * 20})
-    for name in ("recode", "count_again", "certificate_of", "run_attacks", "certify"):
+    for name in ("recode", "count_again", "certificate_of", "run_attacks", "derive", "seal"):
 
         def stop(*args, **kwargs):
             raise KeyboardInterrupt

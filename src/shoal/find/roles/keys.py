@@ -241,7 +241,7 @@ LEAST_UNEVEN = 20
 def rarer_than_low(numbers: npt.NDArray[np.float64]) -> bool:
     """Whether high numbers lie much further apart than low ones, as those of counts and amounts do, and of people hardly.
 
-    >>> rarer_than_low(np.array([n**2.0 for n in range(40)])), rarer_than_low(np.arange(40.0))
+    >>> rarer_than_low(np.array([n**3.0 for n in range(40)])), rarer_than_low(np.arange(40.0))
     (True, False)
     """
     if len(numbers) < LEAST_UNEVEN or not np.isfinite(numbers).all():

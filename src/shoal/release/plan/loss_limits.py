@@ -13,6 +13,7 @@ from shoal.errors import InfeasibleError, ShoalError
 from shoal.model.counts.classes import IntArray
 from shoal.model.display import written
 from shoal.model.requirement import K, ordered
+from shoal.release.gate.count_facts import SPELLINGS
 from shoal.release.plan.prepare import Prepared, guessed_again
 from shoal.release.plan.published_classes import Decision, Shown
 from shoal.release.policy.policy import Policy
@@ -123,7 +124,8 @@ def _limits(prepared: Prepared) -> tuple[float, float]:
 def with_offers(prepared: Prepared, error: InfeasibleError, plan: Planner) -> InfeasibleError:
     """An error for requirements that no plan meets, with the nearest plans that were tried; its own hint if there are none."""
     tried = offers(prepared, plan)
-    return InfeasibleError(error.message, hint=nearest_plans(tried) or error.hint, alternatives=tried, blocking=error.blocking)
+    hint = ("" if prepared.searched is prepared.base else SPELLINGS) + (nearest_plans(tried) or error.hint or "")
+    return InfeasibleError(error.message, hint=hint, alternatives=tried, blocking=error.blocking)
 
 
 def nearest_plans(tried: Sequence[Offer]) -> str:
