@@ -37,7 +37,7 @@ from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray
 
 LARGEST = 3
 """Columns that somebody is taken to know: colleagues and neighbours know a few."""
-BUDGET = 20_000_000
+BUDGET = 125_000_000
 """Records times sets that are counted, about a second; a set costs as much as ``A_SET`` records beside its own."""
 A_SET = 5_000
 TABLE = 64

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.group import group_codes
-from shoal.measures.subsets.column_sets import BUDGET, FEWEST, LARGEST
+from shoal.measures.subsets.column_sets import FEWEST, LARGEST
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.compare import at_most
 from shoal.model.display import as_percent
@@ -28,6 +28,8 @@ from shoal.release.proof.read import Codes, coded_columns
 Place = tuple[int, str]
 """The number of a table, and a column of it."""
 Marks = npt.NDArray[np.uint64]
+BUDGET = 20_000_000
+"""Rows of sets that are counted, a few seconds."""
 FURTHER = "further knowledge"
 QUESTION = "Somebody knows what the files say of a person in up to three published columns: is the person found?"
 
